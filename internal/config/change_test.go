@@ -20,7 +20,8 @@ func TestChanged(t *testing.T) {
 			"profile", "fairRequestQueue.flowCapacity", "fairRequestQueue.capacityMode", "fairRequestQueue.topTier",
 			"requestQueueController.enqueueAll", "requestQueueController.watermarkPerBackend",
 			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend",
-			"requestQueueController.slotsPerBackend", "flows.key", "flows.discipline", "flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
+			"requestQueueController.slotsPerBackend", "requestQueueController.circuits", "flows.key", "flows.discipline",
+			"flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
 			"responses.preset", "criticality.default", "cost",
 		},
 	} {

@@ -115,6 +115,13 @@ type RequestQueueController struct {
 	//
 	// Default: The proposal's; only an upper bound, since a timer stands at each deadline.
 	ExpiryCleanupInterval Duration `yaml:"expiryCleanupInterval" default:"1s" sets:"controller.ExpiryCleanupInterval" flag:"expiry-cleanup-interval" help:"longest time between two sweeps for expired requests" page:"rare"`
+	// Keep requests from endpoints whose engine fails (circuits): a failure (500, 502, 503, 504, or a reset) holds its
+	// place for 100 ms or an eighth of the usual time; after 8 failures in 16 answers the endpoint gets no request for 1
+	// to 30 s, and then one as a trial; 429 with Retry-After closes it for that time, up to 30 s. Never more than half of
+	// the endpoints, nor the last one that a request may use.
+	//
+	// Default: The proposal has nothing like it.
+	Circuits bool `yaml:"circuits" default:"false" sets:"controller.Circuits"`
 	// Minimum time between two releases from the queue, from 0s (none) to 1s. If all requests take the same time, those
 	// released together end together from then on, and a request that has just missed them waits for all of them; 80 %
 	// of service time / slots spreads them. At most one request is released per spacing, so leave it at 0s if service

@@ -40,6 +40,7 @@ type tenant struct {
 	key        string
 	since      uint64            // its number among all that became live
 	byEndpoint tally             // its leases by endpoint, if those are capped
+	answers    *answered         // its last ones, since the first failure; nil: none
 	parked     bool              // some of its waiters are, or were when it was looked at last
 	swaps      fairqueue.TierSet // those for which it is in Machine.swaps
 	changed    bool              // since it was looked at last, and not only by being roused
@@ -256,7 +257,7 @@ func (f *flowAccounts) rest(a *flowAccount) {
 	at := slices.Index(t.flows, gone)
 	if t.flows = slices.Delete(t.flows, at, at+1); len(t.flows) == 0 {
 		delete(f.known, t.key)
-		t.key = ""
+		t.key, t.answers = "", nil
 		f.gone = append(f.gone, t)
 	}
 }

@@ -42,6 +42,7 @@ func (m *Machine) admit(w *Waiter) {
 		m.expire()
 	}
 	w.queued.Lane = m.laneOf(w)
+	m.relent(w)
 	m.countWaiter(w)
 	bypass := m.mayBypass(w)
 	m.asking = w

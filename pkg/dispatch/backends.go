@@ -18,6 +18,7 @@ func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []st
 	m.pending.reopen = true // unless the changes are few
 	changed, all := m.tellLedger(m.withLearned(ready), m.changed[:0])
 	m.countForeign(foreign)
+	m.forgetFailing()
 	if !all {
 		changed, all = m.placer.TakeChanges(changed)
 	}
@@ -129,6 +130,11 @@ func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 // countForeign passes the stock of others to the ledger, and what counts of it to the Placer.
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
+		if known := m.failing[Endpoint(f.ID)]; known != nil {
+			known.foreign = f.Held
+			m.tellForeign(known)
+			continue
+		}
 		if counts, ready := m.ledger.SetForeign(f); ready {
 			m.placer.SetForeign(Endpoint(f.ID), counts.Requests, int64(counts.Tokens))
 			m.roomAt(Endpoint(f.ID)) // it may be less than before

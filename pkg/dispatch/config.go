@@ -41,6 +41,8 @@ type Config struct {
 	// tenant may take another lease while it is below its cap, so it exceeds it by less than its last request's tokens, and
 	// one with nothing in flight takes one of any size.
 	MaxTokensInFlightPerFlow, MaxTokensInFlightPerFlowPerBackend stock.Tokens
+	// Circuits keeps requests from endpoints whose engine fails: see Answer.
+	Circuits bool
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -24,6 +25,12 @@ type Machine struct {
 	competes bool                 // those of other flows, too
 	inOrder  bool                 // ascending by ID, so without duplicates
 	flows    flowAccounts
+
+	// Engines that fail, if Config.Circuits.
+	failing map[Endpoint]*failing // those that have had a request; nil without circuits
+	mends   heap.Heap[*failing]   // of them, those with something that will be over
+	shut    EndpointSet           // those that get no request
+	born    time.Time             // of the first request with circuits
 
 	now      time.Time // of the current event
 	arrived  uint64    // number of requests that ever arrived
@@ -90,6 +97,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 	}
 	m := &Machine{placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
 	m.adopt(cfg)
+	m.refail()
 	m.mostExpired = mostExpired
 	m.lanes.reset()
 	m.counts.preempted = map[[2]int]uint64{}
@@ -252,11 +260,13 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		return
 	}
 	victim, counted, left := l.victimIndex > 0, l.counted, l.reservation
+	m.left(l)
 	m.victims.remove(l)
 	m.uncountLease(l)
 	m.addTokensAt(l, -l.held.Tokens())
 	l.reservation = r
 	m.ledger.Move(&l.held, stock.BackendID(e))
+	m.began(l)
 	m.addTokensAt(l, l.held.Tokens())
 	if counted {
 		m.countLease(l)
@@ -275,6 +285,12 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 // unless it is fairqueue.UnknownCost. Only the first call has an effect; it reports whether this was the first. If nothing
 // waits and the cost is unknown, now may be zero.
 func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settled bool) {
+	return m.Answered(now, l, cost, Answer{})
+}
+
+// Answered is Complete that also says what the model server has answered, by which its engine is judged if
+// Config.Circuits. Then now must not be zero.
+func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answer) (settled bool) {
 	m.begin(now)
 	w := l.Waiter()
 	if w.stage != StageSent && w.stage != StageStreaming {
@@ -284,7 +300,11 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 	if len(m.engines) > 0 {
 		m.settledAt(l.Endpoint())
 	}
+	tenant := w.flow.tenant
 	m.settle(w) // first, so that no error in what follows can leave the lease held
+	if m.config.Circuits {
+		m.judge(w, tenant, a)
+	}
 	m.follow(w)
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
@@ -357,6 +377,9 @@ func (m *Machine) Next(now time.Time) (left time.Duration, ok bool) {
 	}
 	if !m.retryAt.IsZero() {
 		left = min(left, m.retryAt.Sub(now))
+	}
+	if m.mends.Len() > 0 {
+		left = min(left, m.untilMended(now))
 	}
 	if m.spaced {
 		left = min(left, m.released.Add(m.config.ReleaseSpacing).Sub(now))

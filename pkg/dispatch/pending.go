@@ -22,6 +22,9 @@ type pending struct {
 
 // run does the pending work, and then releases all waiters that may go.
 func (m *Machine) run() {
+	if m.mends.Len() > 0 {
+		m.mend()
+	}
 	if m.pending.reopen {
 		m.reopen()
 	}

@@ -109,6 +109,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.countWaiterAgain(loser) // first, so that its flow stays live
 	}
 	// v is settled, and its request's fate is known, before any charge is corrected.
+	m.left(v)
 	m.victims.remove(v)
 	m.ledger.Settle(&v.held)
 	m.addTokensAt(v, -v.held.Tokens())

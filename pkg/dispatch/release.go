@@ -117,6 +117,7 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
 	m.ledger.Take(&l.held, stock.BackendID(r.Endpoint()))
+	m.began(l)
 	m.addTokensAt(l, l.held.Tokens())
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
@@ -155,6 +156,7 @@ func (m *Machine) settle(w *Waiter) {
 	if !m.ledger.Settle(&l.held) {
 		return
 	}
+	m.left(l)
 	m.addTokensAt(l, -l.held.Tokens())
 	m.victims.remove(l)
 	m.uncountLease(l)

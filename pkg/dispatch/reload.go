@@ -38,6 +38,7 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 	m.recountLeases()
 	m.ledger.Configure(cfg.Stock)
 	m.refollow()
+	m.refail()
 	m.tellBounds()
 	m.victims.reorder(cfg.VictimOrder)
 	m.rankTiers()

@@ -140,11 +140,14 @@ func (m *Machine) followEngine(e Endpoint, s *Signals) {
 		known.stated = 0
 		known.Follow(m.now, stock.Report{
 			Running: int(s.Running), Waiting: int(s.Waiting), Preemptions: s.Preemptions, Produced: s.Produced,
-			Held: m.placer.Held(e), Wanted: m.wanted(e),
+			Held: m.placer.Held(e) - m.withheldAt(e), Wanted: m.wanted(e),
 		})
 	}
 	if known.slots() != before {
 		m.rebound(e, known.slots())
+		if f := m.failing[e]; f != nil {
+			m.withhold(f)
+		}
 	}
 }
 

@@ -40,7 +40,8 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	pass FLOW                a request that is no inference arrives, and does not queue
 //	told NAME                the stream of a granted request has learned its destination
 //	answer NAME              the first byte of its answer is there
-//	complete NAME …          its answer is whole; cost is what it has really cost
+//	complete NAME …          its answer is whole; cost is what it has really cost, status (200) and retry-after (in seconds)
+//	                         what the engine has answered
 //	complete oldest n=N      the same for the oldest in flight, one after the other; prints who goes, in this order
 //	raise NAME, usage NAME   cost, tokens: the answer has outgrown its estimate; the usage is known in flight, or after the end
 //	move NAME ENGINE         Envoy went on to a fallback, which serves the request

@@ -191,7 +191,8 @@ func (s *story) settle(c *character, a arguments) {
 		cost = fairqueue.Cost(a.number("cost", 0))
 	}
 	s.event(nil, func() {
-		if !s.m.Complete(s.now, c.w.Granted(), cost) {
+		again := time.Duration(a.number("retry-after", 0)) * time.Second
+		if !s.m.Answered(s.now, c.w.Granted(), cost, dispatch.Answer{Status: a.number("status", 200), RetryAfter: again}) {
 			s.Fatalf("%s is not in flight", c.name)
 		}
 	})
@@ -267,7 +268,7 @@ func (s *story) show() {
 			names = []string{"nothing"}
 		}
 		if text := "holds " + s.shorten(names); e.Ready {
-			s.say("", "%s %s", e.Key, text)
+			s.say("", "%s %s%s", e.Key, text, s.failingAt(e.ID))
 		} else {
 			s.say("", "%s, not ready, %s", e.Key, text)
 		}
@@ -282,6 +283,22 @@ func (s *story) show() {
 		s.say("", "%s: %s waits for %s, entitled to %.3g of %s", f.Flow, s.shorten(names), f.Why, f.Entitled,
 			strings.TrimSuffix(f.Tier+"/"+f.Class, "/"))
 	}
+}
+
+// failingAt tells what is withheld from an endpoint.
+func (s *story) failingAt(e scheduling.EndpointID) string {
+	for _, f := range s.m.Engines(s.now, nil) {
+		switch {
+		case f.Endpoint != e:
+		case f.Circuit != stock.CircuitClosed:
+			return fmt.Sprintf(", its circuit is %v", f.Circuit)
+		case f.Busy:
+			return ", and wants nothing"
+		case f.Held > 0:
+			return fmt.Sprintf(", failures hold %d", f.Held)
+		}
+	}
+	return ""
 }
 
 // check compares what machine and board have counted with the requests.

@@ -202,6 +202,7 @@ func (x *twin) configuration() Config {
 	what := x.below(256)
 	cfg.EnqueueAll = what&1 == 0
 	cfg.HoldWhenEmpty = what&2 == 0
+	cfg.Circuits = what&48 != 0
 	if what&4 != 0 {
 		cfg.MaxInFlightPerFlow = 3
 	}
@@ -278,6 +279,7 @@ func (x *twin) backends(ready, gone, what int) {
 		x.begin(x.clock)
 		x.tellLedger(x.ready, nil)
 		x.countForeign(foreign)
+		x.forgetFailing()
 		x.reopen()
 		x.run()
 	})
@@ -386,7 +388,8 @@ func (x *twin) next() string {
 	case kind == 10 || kind == 11:
 		x.Told(w)
 		cost := fairqueue.Cost(max(0, x.below(40)-20))
-		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, (*Lease)(w), cost)) })
+		answer := Answer{Status: []int{200, 500, 503, 429, 404, 0}[x.below(6)], RetryAfter: time.Duration(x.below(4)) * time.Second}
+		x.event(func() { said = fmt.Sprint(x.Answered(x.clock, (*Lease)(w), cost, answer)) })
 	case kind == 12:
 		gone := 0
 		if x.below(3) == 0 {
@@ -408,7 +411,7 @@ func (x *twin) next() string {
 		}
 	case kind == 15:
 		cost := fairqueue.Cost(x.below(40)) // its stream has ended, or ends by it
-		said = fmt.Sprint(x.Complete(x.clock, (*Lease)(w), cost))
+		x.event(func() { said = fmt.Sprint(x.Complete(x.clock, (*Lease)(w), cost)) })
 	case kind == 16:
 		cost, how := fairqueue.Cost(x.below(40)), x.Raise
 		if cost%2 == 0 {

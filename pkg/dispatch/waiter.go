@@ -137,7 +137,9 @@ type leased struct {
 	preemptible bool   // it was a possible victim when granted
 	way         way    // how it came to be dispatched
 	counted     bool   // it is counted against its flow's cap at its endpoint
+	ageNumber   int32  // among the leases at its endpoint, the oldest first; 0 if it is not among them
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
+	begun       uint32 // with circuits: when it was taken, in ms after Machine.born, modulo 2^32
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }
 

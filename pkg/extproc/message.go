@@ -3,6 +3,7 @@ package extproc
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
@@ -117,11 +118,12 @@ func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 
 // responseHead is what the main stream and the gate need to know of response headers.
 type responseHead struct {
-	status   int  // 0 if there is none
-	events   bool // the body is server-sent events
-	encoded  bool // the body cannot be read
-	trailers bool // trailers are announced, or usual
-	ours     bool // the response is a rejection of Weir's
+	status   int           // 0 if there is none
+	events   bool          // the body is server-sent events
+	encoded  bool          // the body cannot be read
+	trailers bool          // trailers are announced, or usual
+	ours     bool          // the response is a rejection of Weir's
+	again    time.Duration // when the server wants to be asked again, if it says in seconds
 }
 
 // headOf reads response headers. The response waits meanwhile, so it reads no more than it must.
@@ -138,6 +140,9 @@ func headOf(h *extprocv3.HttpHeaders) (r responseHead) {
 			r.encoded = headerValue(hv) != "identity"
 		case "trailer":
 			r.trailers = true
+		case "retry-after":
+			seconds, _ := strconv.ParseUint(headerValue(hv), 10, 16)
+			r.again = time.Duration(seconds) * time.Second
 		case reasonHeader:
 			r.ours = true
 		}

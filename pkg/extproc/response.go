@@ -11,6 +11,8 @@ import (
 type response struct {
 	// status is that of its headers; 0 if none were seen.
 	status int
+	// again is when the model server wants to be asked again; 0: it does not say.
+	again time.Duration
 	// events is set if it is a stream of server-sent events.
 	events bool
 	// released is when its headers were let go on; zero if they were not.

@@ -11,7 +11,7 @@ import (
 func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	h, r := m.GetResponseHeaders(), &st.response
 	head := headOf(h)
-	r.status, r.events = head.status, head.events
+	r.status, r.events, r.again = head.status, head.events, head.again
 	if _, came := st.link.status(); !came { // otherwise the gate has counted it
 		m := st.server.metrics
 		m.headersSeconds.Observe(time.Since(st.begun).Seconds())

@@ -94,7 +94,8 @@ func (l *Lease) OnRequestComplete(done Completion) {
 func (c *RequestQueueController) complete(w *waiter, done Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
-	if c.machine.Waiting() > 0 || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
+	judged := c.config.Circuits && !done.Unsent && done.Status > 0
+	if judged || c.machine.Waiting() > 0 || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
 		now = time.Now()
 	}
 	defer c.end(now, nil)
@@ -102,7 +103,11 @@ func (c *RequestQueueController) complete(w *waiter, done Completion) (settled b
 	if settled && !done.Unsent {
 		actual = done.Cost
 	}
-	c.machine.Complete(now, w.Granted(), done.Cost)
+	if judged {
+		c.machine.Answered(now, w.Granted(), done.Cost, dispatch.Answer{Status: done.Status, RetryAfter: done.RetryAfter})
+	} else {
+		c.machine.Complete(now, w.Granted(), done.Cost)
+	}
 	if !settled && w.Outcome() == OutcomePreempted && !w.told {
 		w.told = true
 		preempted = rejectionOf(&w.Waiter)

@@ -17,6 +17,7 @@ type Recorder interface {
 	FirstByte(l *dispatch.Lease)
 	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint)
 	Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost)
+	Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost, a dispatch.Answer)
 	Refuse(now time.Time, key string, o Outcome, retryAfter time.Duration)
 	Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign)
 	Foreign(now time.Time, changes []stock.Foreign)
@@ -84,6 +85,13 @@ func (m *machine) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost
 		m.recorder.Complete(now, l, cost)
 	}
 	return m.Machine.Complete(now, l, cost)
+}
+
+func (m *machine) Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost, a dispatch.Answer) (settled bool) {
+	if m.recorder != nil {
+		m.recorder.Answered(now, l, cost, a)
+	}
+	return m.Machine.Answered(now, l, cost, a)
 }
 
 func (m *machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.Duration) {

@@ -54,6 +54,8 @@ const NoEndpoint = dispatch.NoEndpoint
 type Completion struct {
 	// Status is the HTTP status of the model server's answer; 0 if no response headers were seen.
 	Status int
+	// RetryAfter is when the model server wants to be asked again, with status 429; 0: it does not say.
+	RetryAfter time.Duration
 	// Unsent means that the destination could not be sent, because the client or its proxy had just gone: the request
 	// ends as cancelled, not as dispatched.
 	Unsent bool

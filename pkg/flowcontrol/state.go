@@ -37,6 +37,14 @@ func (c *RequestQueueController) fairness() []dispatch.Fairness {
 	return c.machine.Fairness()
 }
 
+// Engines returns how the engines answer, by endpoint; none without Config.Circuits.
+func (c *RequestQueueController) Engines() []dispatch.EngineState {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machine.Engines(now, nil)
+}
+
 // Look calls look under the lock, so that it can read what the Placer counts. look must be quick, and must not call the
 // controller.
 func (c *RequestQueueController) Look(look func()) {

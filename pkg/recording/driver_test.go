@@ -67,6 +67,7 @@ type driver struct {
 	story     []deed         // what became of whom, in order
 	forgetful bool           // the first preemptor is not recorded
 	forgot    bool           // it has come
+	circuits  bool           // engines that fail are shut; the oracle of TestExplain does not know a place that an arrival's event frees
 }
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
@@ -74,7 +75,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *driver {
 	t.Helper()
 	d := &driver{
-		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{},
+		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{}, circuits: seed%3 != 2,
 	}
 	if seed%2 == 0 {
 		d.classes = rand.New(rand.NewPCG(seed, 2))
@@ -105,6 +106,7 @@ func (d *driver) someConfig() dispatch.Config {
 	c.Queue.CapacityMode = fairqueue.Shared
 	c.Queue.TotalCapacity, c.Queue.FlowCapacity = 20+d.lot.IntN(60), 5+d.lot.IntN(15)
 	c.Queue.PromotionBudget = int64(d.lot.IntN(3)) * 500_000
+	c.Circuits = d.circuits
 	c.Queue.Weights = map[string]fairqueue.Weight{"flow-1": fairqueue.WeightOne * fairqueue.Weight(1+d.lot.IntN(5))}
 	c.Queue.QueueTTL = time.Duration(1+d.lot.IntN(4)) * time.Second
 	c.Queue.Tiers = []fairqueue.TierConfig{
@@ -339,8 +341,15 @@ func (d *driver) finish() {
 		if d.chance(3) {
 			cost = fairqueue.Cost(d.lot.IntN(60))
 		}
-		d.recorder.Complete(d.now, l.Lease(), cost)
-		d.call(func() { d.machine.Complete(d.now, l.Lease(), cost) })
+		lot := rand.New(rand.NewPCG(d.machine.Arrived(), 78))
+		if lot.IntN(4) == 0 {
+			d.recorder.Complete(d.now, l.Lease(), cost)
+			d.call(func() { d.machine.Complete(d.now, l.Lease(), cost) })
+			return
+		}
+		a := dispatch.Answer{Status: []int{200, 200, 500, 503, 429}[lot.IntN(5)], RetryAfter: time.Duration(lot.IntN(3)) * time.Second}
+		d.recorder.Answered(d.now, l.Lease(), cost, a)
+		d.call(func() { d.machine.Answered(d.now, l.Lease(), cost, a) })
 	}
 }
 

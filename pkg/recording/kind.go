@@ -26,6 +26,7 @@ const (
 	signals                   // an engine's signals have changed
 	raised                    // a request costs more than was thought
 	trueUp                    // what a request has really cost is known
+	answered                  // a lease is settled, and its engine has answered
 	numKinds
 )
 
@@ -34,7 +35,7 @@ var kindNames = [numKinds]string{
 	firstByte: "first byte", served: "served elsewhere", complete: "completion", refuse: "refusal",
 	backends: "change of endpoints", configure: "change of configuration", drain: "drain", advance: "timer",
 	preempt: "preemption", gone: "preemptor gone", failed: "panic", noted: "panic beside a decision", verdict: "verdict",
-	foreign: "change of foreign stock", signals: "signals", raised: "higher cost", trueUp: "usage",
+	foreign: "change of foreign stock", signals: "signals", raised: "higher cost", trueUp: "usage", answered: "answer",
 }
 
 // String returns the kind in words.

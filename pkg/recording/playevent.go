@@ -28,8 +28,8 @@ func (p *player) begin(k kind, now time.Time) error {
 		return p.held(func(l *dispatch.Lease) { m.FirstByte(l) })
 	case served:
 		return p.held(func(l *dispatch.Lease) { m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed())) })
-	case complete:
-		return p.complete(now)
+	case complete, answered:
+		return p.complete(k, now)
 	case refuse:
 		_, o, recorded := p.in.text(), p.in.outcome(), time.Duration(p.in.number())
 		if p.in.broken {
@@ -146,15 +146,19 @@ func (p *player) held(part func(*dispatch.Lease)) error {
 	})
 }
 
-// complete repeats a completion.
-func (p *player) complete(now time.Time) error {
+// complete repeats a completion, with the engine's answer or without.
+func (p *player) complete(k kind, now time.Time) error {
 	return p.held(func(l *dispatch.Lease) {
 		w := l.Waiter()
 		cost := fairqueue.Cost(p.in.signed())
 		if p.watch != nil {
 			p.watch.completed(w, cost)
 		}
-		p.machine.Complete(now, l, cost)
+		var a dispatch.Answer
+		if k == answered {
+			a = dispatch.Answer{Status: int(p.in.number()), RetryAfter: time.Duration(p.in.number())}
+		}
+		p.machine.Answered(now, l, cost, a)
 		delete(p.requests, w.Number())
 	})
 }

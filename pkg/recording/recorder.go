@@ -156,6 +156,19 @@ func (r *Recorder) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cos
 	r.signed(int64(cost))
 }
 
+// Answered records that a lease is settled, and what its engine has answered.
+func (r *Recorder) Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost, a dispatch.Answer) {
+	w := l.Waiter()
+	if w.Stage() == dispatch.StageEnded {
+		r.nothing()
+		return
+	}
+	r.about(answered, now, w)
+	r.signed(int64(cost))
+	r.number(uint64(a.Status))
+	r.number(uint64(a.RetryAfter))
+}
+
 // Refuse records that a request has ended before it arrived, and when its client should retry.
 func (r *Recorder) Refuse(now time.Time, key string, o dispatch.Outcome, retryAfter time.Duration) {
 	r.event(refuse, now)

@@ -66,7 +66,7 @@ func TestTotalsAreSpreadByTheBounds(t *testing.T) {
 // A record lists the endpoints where something is, each with its tokens, and has the sum of these.
 func TestWhatARecordSays(t *testing.T) {
 	at := func(key string, requests int, tokens int64) load {
-		return load{scheduling.Endpoint{Key: key}, scheduling.Share{InFlight: requests, Tokens: tokens}}
+		return load{Endpoint: scheduling.Endpoint{Key: key}, Share: scheduling.Share{InFlight: requests, Tokens: tokens}}
 	}
 	got := inFlightOf(7, []load{at("a", 2, 300), at("b", 0, 0), at("c", 4, 500)}) // one is where no endpoint is any more
 	want := leader.InFlight{

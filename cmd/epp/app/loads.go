@@ -1,18 +1,22 @@
 package app
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/scheduling"
+	"github.com/weir-epp/weir/pkg/stock"
 )
 
 // load is an endpoint with what Weir has in flight there.
 type load struct {
 	scheduling.Endpoint
 	scheduling.Share
+	engine dispatch.EngineState
 }
 
 // endpoints returns the endpoints that are known, ready or not.
@@ -39,9 +43,49 @@ func (p *Pool) loadsAnd(look func()) []load {
 	})
 	loads := make([]load, snapshot.Len())
 	for i := range loads {
-		loads[i] = load{snapshot.At(i), shares[i]}
+		loads[i] = load{Endpoint: snapshot.At(i), Share: shares[i]}
 	}
+	p.addEngines(loads)
 	return loads
+}
+
+// addEngines adds how the engines answer. What is withheld from an endpoint counts there as stock of others, but is nobody's.
+func (p *Pool) addEngines(loads []load) {
+	engines := p.controller.Engines()
+	if len(engines) == 0 {
+		return
+	}
+	at := make(map[scheduling.EndpointID]int, len(loads))
+	for i := range loads {
+		at[loads[i].ID] = i
+	}
+	for _, e := range engines {
+		if i, known := at[e.Endpoint]; known {
+			loads[i].engine = e
+			loads[i].Foreign = max(0, loads[i].Foreign-e.Withheld)
+		}
+	}
+}
+
+// circuit returns the state of the endpoint's circuit, or why it gets no request.
+func (l *load) circuit() string {
+	switch {
+	case l.engine.Busy:
+		return "busy"
+	case l.engine.Circuit != stock.CircuitClosed:
+		return l.engine.Circuit.String()
+	case l.engine.Held > 0:
+		return fmt.Sprintf("closed, failures hold %d", l.engine.Held)
+	}
+	return "closed"
+}
+
+// oldest returns for how long the oldest request in flight has been at the endpoint; 0 if there is none.
+func (l *load) oldest(now time.Time) time.Duration {
+	if l.engine.Oldest.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(l.engine.Oldest))
 }
 
 // inUse returns which of the endpoints have requests in flight. They need not be in the pool.
@@ -78,6 +122,8 @@ type loadMetrics struct {
 	pool                       *Pool
 	inFlight, bound, foreign   *prometheus.Desc
 	running, waiting, age, kvs *prometheus.Desc
+	answers                    *prometheus.Desc
+	circuit, service, oldest   *prometheus.Desc
 }
 
 func newLoadMetrics(p *Pool) *loadMetrics {
@@ -92,15 +138,42 @@ func newLoadMetrics(p *Pool) *loadMetrics {
 		running:  desc("running", "Requests that an endpoint's engine runs, from all senders, by its newest metrics."),
 		waiting:  desc("waiting", "Requests that wait for room inside an endpoint's engine, by its newest metrics."),
 		kvs:      desc("kv_usage", "The used share of an endpoint's KV cache, by its newest metrics."),
-		age:      desc("scrape_age_seconds", "Time since the metrics of an endpoint's engine were read."),
+		answers: prometheus.NewDesc("weir_endpoint_answers_total", "Answers of an endpoint by the class of their status, with requestQueueController.circuits.",
+			[]string{"endpoint", "class"}, nil),
+		circuit: desc("circuit_open", "1 while an endpoint gets no request, or one as a trial, because its engine fails or has answered 429 with Retry-After."),
+		service: desc("service_seconds", "Mean time from the dispatch to the end of an endpoint's successful requests, of which the last eight count most."),
+		oldest:  desc("oldest_seconds", "Time since the oldest request in flight at an endpoint was dispatched; 0 without one."),
+		age:     desc("scrape_age_seconds", "Time since the metrics of an endpoint's engine were read."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *loadMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.inFlight, m.bound, m.foreign, m.running, m.waiting, m.kvs, m.age} {
+	for _, d := range []*prometheus.Desc{m.inFlight, m.bound, m.foreign, m.running, m.waiting, m.kvs, m.age, m.answers, m.circuit, m.service, m.oldest} {
 		out <- d
 	}
+}
+
+// classes are the classes of statuses, by their first digit.
+var classes = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// collectEngine collects how an endpoint's engine answers.
+func (m *loadMetrics) collectEngine(out chan<- prometheus.Metric, l *load, now time.Time) {
+	gauge := func(d *prometheus.Desc, v float64) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, l.Address)
+	}
+	for i, n := range l.engine.Answers {
+		if n > 0 {
+			out <- prometheus.MustNewConstMetric(m.answers, prometheus.CounterValue, float64(n), l.Address, classes[i])
+		}
+	}
+	open := 0.0
+	if l.engine.Busy || l.engine.Circuit != stock.CircuitClosed {
+		open = 1
+	}
+	gauge(m.circuit, open)
+	gauge(m.service, l.engine.Service.Seconds())
+	gauge(m.oldest, l.oldest(now).Seconds())
 }
 
 // Collect implements prometheus.Collector.
@@ -108,12 +181,13 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, endpoint string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, endpoint)
 	}
-	loads := m.pool.loads()
+	loads, now := m.pool.loads(), time.Now()
 	own := loads[:min(len(loads), maxEndpointLabels)]
 	for _, l := range own {
 		gauge(m.inFlight, float64(l.InFlight), l.Address)
 		gauge(m.bound, l.upper(), l.Address)
 		gauge(m.foreign, float64(l.Foreign), l.Address)
+		m.collectEngine(out, &l, now)
 		if e, known := m.pool.engineOf(l.ID); known {
 			gauge(m.running, float64(e.Running), l.Address)
 			gauge(m.waiting, float64(e.Lacking), l.Address)

@@ -1,0 +1,467 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/internal/heap"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// An engine that fails at once is always the emptiest, so it would get nearly everything. With Config.Circuits its endpoint is
+// kept from requests (ADR 0125):
+//
+//   - A failure goes on to hold its place for a while, as if the request had taken its time.
+//   - An engine of which half of the last answers are failures gets nothing until its circuit lets a request try
+//     (stock.Circuit).
+//   - A 429 with Retry-After closes the room at its endpoint for that time, up to mostRetryAfter.
+//
+// A flow whose requests fail elsewhere as well is to blame itself: its failures hold nothing and open nothing. An endpoint
+// that is shut counts as full, by stock of others that is not there. At most half of the ready endpoints of the pool and of
+// a lane in which requests wait are shut, and never the last one that an arrival may use.
+
+const (
+	leastHold      = 100 * time.Millisecond
+	holdPart       = 8 // of the mean service time, and of a bound for each tenant: an eighth
+	mostRetryAfter = 30 * time.Second
+	flowAnswers    = 16 // answers of a tenant that are known
+	fewFailures    = 2  // of them, failures elsewhere that say nothing of the tenant
+)
+
+// Answer is what is known of a model server's answer.
+type Answer struct {
+	// Status is its HTTP status; 0 if none came because the client had gone, which says nothing of the engine.
+	Status int
+	// RetryAfter is when the engine wants to be asked again, with 429; 0: it does not say.
+	RetryAfter time.Duration
+}
+
+// failing is what the machine knows of how the engine of an endpoint answers.
+type failing struct {
+	endpoint Endpoint
+	circuit  stock.Circuit
+	busy     time.Time    // until then it wants no request
+	held     []heldPlace  // in no order
+	foreign  stock.Amount // the stock of others there, as the machine was told
+	withheld int          // requests that count there besides
+
+	answers [6]uint64               // by the first digit of their status
+	service time.Duration           // mean time of successful requests; 0: none yet
+	leases  heap.Heap[*oldestLease] // those in flight
+	due     time.Duration           // when something of this is over, after Machine.born; 0: never
+	number  int32                   // in Machine.mends; 0: it is not there
+}
+
+// heldPlace is a place that a failure holds.
+type heldPlace struct {
+	tenant string
+	until  time.Time
+}
+
+func (f *failing) Key() heap.Key {
+	return heap.Key{Value: uint64(f.due), Seq: uint64(f.endpoint)}
+}
+
+func (f *failing) Handle() *int32 { return &f.number }
+
+// oldestLease is a lease among those at its endpoint, the oldest first.
+type oldestLease Lease
+
+func (l *oldestLease) Key() heap.Key {
+	return heap.Key{Value: uint64(l.begun) << 32, Seq: (*Waiter)(l).number}
+}
+
+func (l *oldestLease) Handle() *int32 { return &l.ageNumber }
+
+// shut reports whether the endpoint gets no request now, and failed whether it gets none or one as a trial.
+func (f *failing) shut(now time.Time) bool { return f.circuit.Shut() || now.Before(f.busy) }
+
+func (f *failing) failed(now time.Time) bool {
+	return f.circuit.State() != stock.CircuitClosed || now.Before(f.busy)
+}
+
+// answered is a ring of a tenant's last answers: their endpoints, and whether they were failures.
+type answered struct {
+	at     [flowAnswers]Endpoint
+	failed [flowAnswers]bool
+	n      int
+}
+
+func (a *answered) add(e Endpoint, failed bool) {
+	a.at[a.n%flowAnswers], a.failed[a.n%flowAnswers] = e, failed
+	a.n++
+}
+
+// elsewhere returns the number of answers of other endpoints than e, and of failures among them.
+func (a *answered) elsewhere(e Endpoint) (n, failures int) {
+	for i := range min(a.n, flowAnswers) {
+		if a.at[i] != e {
+			n++
+			if a.failed[i] {
+				failures++
+			}
+		}
+	}
+	return n, failures
+}
+
+// began notes that a request is at its endpoint from now on.
+func (m *Machine) began(l *Lease) {
+	if !m.config.Circuits {
+		return
+	}
+	e := l.Endpoint()
+	f := m.failing[e]
+	if f == nil {
+		f = &failing{endpoint: e}
+		m.failing[e] = f
+	}
+	if m.born.IsZero() {
+		m.born = m.now
+	}
+	l.begun = m.sinceBorn(m.now)
+	f.leases.Push((*oldestLease)(l))
+	if f.circuit.State() == stock.CircuitHalfOpen {
+		f.circuit.Try(m.now)
+		m.remind(f)
+	}
+	m.withhold(f)
+}
+
+// sinceBorn returns a time in ms after the first request, modulo 2^32.
+func (m *Machine) sinceBorn(t time.Time) uint32 { return uint32(t.Sub(m.born) / time.Millisecond) }
+
+// sentAt returns when a request in flight was sent, to the millisecond.
+func (m *Machine) sentAt(now time.Time, l *Lease) time.Time {
+	return now.Add(-time.Duration(m.sinceBorn(now)-l.begun) * time.Millisecond)
+}
+
+// left notes that a request is at its endpoint no more.
+func (m *Machine) left(l *Lease) {
+	if l.ageNumber == 0 {
+		return
+	}
+	f := m.failing[l.Endpoint()]
+	f.leases.Remove((*oldestLease)(l))
+	if f.circuit.State() == stock.CircuitHalfOpen {
+		m.withhold(f)
+	}
+}
+
+// judge goes by the answer to a request whose lease is settled.
+func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
+	e := w.reservation.Endpoint()
+	f := m.failing[e]
+	bounds, ready := m.ledger.Bounds(stock.BackendID(e))
+	if f == nil || !ready || a.Status <= 0 {
+		return
+	}
+	f.answers[min(a.Status/100, len(f.answers)-1)]++
+	sent := m.sentAt(m.now, (*Lease)(w))
+	failure := stock.FailureOf(a.Status)
+	if a.Status < 400 {
+		if took := m.now.Sub(sent); f.service == 0 {
+			f.service = max(1, took)
+		} else {
+			f.service += (took - f.service) / 8
+		}
+	}
+	if failure != stock.NoFailure && t.answers == nil {
+		t.answers = &answered{}
+	}
+	if t.answers != nil {
+		t.answers.add(e, failure != stock.NoFailure)
+	}
+	if f.circuit.Answered(m.now, sent, t.key, failure) && m.blames(f) && m.mayShut(e) {
+		f.circuit.Open(m.now)
+	}
+	switch {
+	case failure == stock.HalfFailure && a.RetryAfter > 0 && m.mayShut(e):
+		if until := m.now.Add(min(a.RetryAfter, mostRetryAfter)); until.After(f.busy) {
+			f.busy = until
+		}
+	case failure == stock.FullFailure && !f.shut(m.now):
+		if _, failures := t.answers.elsewhere(e); failures <= fewFailures {
+			f.hold(t.key, m.now.Add(max(leastHold, f.service/holdPart)), max(1, bounds.Requests.Upper.Ceil()/holdPart))
+		}
+	}
+	m.remind(f)
+	m.withhold(f)
+}
+
+// hold holds a place for a tenant, unless it has as many as it may.
+func (f *failing) hold(tenant string, until time.Time, most int) {
+	for i := range f.held {
+		if f.held[i].tenant == tenant {
+			most--
+		}
+	}
+	if most > 0 {
+		f.held = append(f.held, heldPlace{tenant, until})
+	}
+}
+
+// blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere.
+func (m *Machine) blames(f *failing) bool {
+	flows, enough := f.circuit.Suspects()
+	if enough {
+		return true
+	}
+	return !slices.ContainsFunc(flows, func(flow string) bool {
+		t := m.flows.known[flow]
+		if t == nil || t.answers == nil {
+			return false
+		}
+		n, failures := t.answers.elsewhere(f.endpoint)
+		return failures > fewFailures || n == 0 && !f.runsElsewhere(t)
+	})
+}
+
+// runsElsewhere reports whether a tenant has requests in flight at other endpoints, which have not failed yet.
+func (f *failing) runsElsewhere(t *tenant) bool {
+	here := 0
+	for l := range f.leases.All() {
+		if l.flow.tenant == t {
+			here++
+		}
+	}
+	return t.inflight > here
+}
+
+// mayShut reports whether an endpoint may be shut: at least as many others of the pool, and of each lane in which requests
+// wait, get requests.
+func (m *Machine) mayShut(e Endpoint) bool {
+	if f := m.failing[e]; f != nil && f.failed(m.now) {
+		return true
+	}
+	shut := 1
+	for _, f := range m.failing { // counted, so in any order
+		if f.failed(m.now) {
+			shut++
+		}
+	}
+	if 2*shut > m.ledger.Ready() {
+		return false
+	}
+	return m.lanes.has[e] == nil || !slices.ContainsFunc(m.lanes.has[e].all, func(n *laneNote) bool {
+		ready, open := 0, 0
+		for _, other := range n.endpoints {
+			if _, ok := m.ledger.Bounds(stock.BackendID(other)); ok {
+				ready++
+				if f := m.failing[other]; other != e && (f == nil || !f.failed(m.now)) {
+					open++
+				}
+			}
+		}
+		return 2*open < ready
+	})
+}
+
+// relent lets requests through to the endpoints that an arrival may use if all of them are shut.
+func (m *Machine) relent(w *Waiter) {
+	if m.shut.Len() == 0 {
+		return
+	}
+	m.asking = w
+	defer func() { m.asking = nil }()
+	if m.placer.HasReady(w.placement, &m.shut) {
+		return
+	}
+	for _, f := range m.inOrderOfEndpoints() {
+		if f.shut(m.now) && m.placer.CanServe(w.placement, f.endpoint) {
+			m.unshut(f)
+		}
+	}
+}
+
+// unshut lets requests through to an endpoint.
+func (m *Machine) unshut(f *failing) {
+	f.circuit.Close()
+	f.busy = time.Time{}
+	m.remind(f)
+	m.withhold(f)
+}
+
+func (m *Machine) inOrderOfEndpoints() (all []*failing) {
+	for _, f := range m.failing {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b *failing) int { return cmp.Compare(a.endpoint, b.endpoint) })
+	return all
+}
+
+// withhold has as much counted at an endpoint as it must not get.
+func (m *Machine) withhold(f *failing) {
+	bounds, ready := m.ledger.Bounds(stock.BackendID(f.endpoint))
+	if !ready {
+		return
+	}
+	n := len(f.held)
+	switch {
+	case f.shut(m.now):
+		n = min(bounds.Requests.Upper.Ceil(), stock.MaxPerBackend)
+		m.shut.Add(f.endpoint)
+	case f.circuit.State() == stock.CircuitHalfOpen: // one place is free as soon as fewer than all are taken
+		n = max(n, int(bounds.Requests.Lower/stock.One)-1-f.leases.Len())
+		fallthrough
+	default:
+		m.shut.Remove(f.endpoint)
+	}
+	if n != f.withheld {
+		f.withheld = n
+		m.tellForeign(f)
+	}
+}
+
+// withheldAt returns what counts at an endpoint besides what is there.
+func (m *Machine) withheldAt(e Endpoint) int {
+	if f := m.failing[e]; f != nil {
+		return f.withheld
+	}
+	return 0
+}
+
+// tellForeign passes the stock of others at an endpoint, and what is withheld there, to the ledger and the placer.
+func (m *Machine) tellForeign(f *failing) {
+	held := stock.Amount{Requests: f.foreign.Requests + f.withheld, Tokens: f.foreign.Tokens}
+	if counts, ready := m.ledger.SetForeign(stock.Foreign{ID: stock.BackendID(f.endpoint), Held: held}); ready {
+		m.placer.SetForeign(f.endpoint, counts.Requests, int64(counts.Tokens))
+		m.roomAt(f.endpoint)
+	}
+}
+
+// remind has mend look at an endpoint when something of it is over.
+func (m *Machine) remind(f *failing) {
+	f.due = 0
+	sooner := func(t time.Time) {
+		if due := t.Sub(m.born); t.After(m.now) && (f.due == 0 || due < f.due) {
+			f.due = due
+		}
+	}
+	if f.circuit.Shut() {
+		sooner(f.circuit.Until())
+	}
+	sooner(f.busy)
+	for _, h := range f.held {
+		sooner(h.until)
+	}
+	switch {
+	case f.due == 0 && f.number != 0:
+		m.mends.Remove(f)
+	case f.due == 0:
+	case f.number != 0:
+		m.mends.Fix(f)
+	default:
+		m.mends.Push(f)
+	}
+}
+
+// untilMended returns how long it is from now until something of an endpoint is over; there must be something.
+func (m *Machine) untilMended(now time.Time) time.Duration {
+	return m.mends.Min().due - now.Sub(m.born)
+}
+
+// mend ends what is over: held places, and the times for which endpoints are shut.
+func (m *Machine) mend() {
+	for m.mends.Len() > 0 && m.untilMended(m.now) <= 0 {
+		f := m.mends.Min()
+		f.circuit.Advance(m.now)
+		f.held = slices.DeleteFunc(f.held, func(h heldPlace) bool { return !h.until.After(m.now) })
+		m.remind(f)
+		m.withhold(f)
+	}
+}
+
+// forgetFailing forgets what is known of endpoints that are not ready, and lets requests through to all if more than half of
+// the others are shut.
+func (m *Machine) forgetFailing() {
+	if len(m.failing) == 0 {
+		return
+	}
+	shut := 0
+	for _, f := range m.inOrderOfEndpoints() {
+		switch _, ready := m.ledger.Bounds(stock.BackendID(f.endpoint)); {
+		case !ready:
+			m.shut.Remove(f.endpoint)
+			if f.number != 0 {
+				m.mends.Remove(f)
+			}
+			f.forgetLeases()
+			delete(m.failing, f.endpoint)
+		case f.shut(m.now):
+			shut++
+			m.withhold(f) // its bound may be another
+		}
+	}
+	if 2*shut > m.ledger.Ready() {
+		for _, f := range m.inOrderOfEndpoints() {
+			if f.shut(m.now) {
+				m.unshut(f)
+			}
+		}
+	}
+}
+
+// forgetLeases forgets which requests are there, since the endpoint is forgotten.
+func (f *failing) forgetLeases() {
+	for l := range f.leases.All() {
+		l.ageNumber = 0
+	}
+	f.leases = heap.Heap[*oldestLease]{}
+}
+
+// refail takes up or gives up circuits after a change of the configuration.
+func (m *Machine) refail() {
+	switch {
+	case m.config.Circuits == (m.failing != nil):
+	case m.config.Circuits:
+		m.failing = map[Endpoint]*failing{}
+	default:
+		for _, f := range m.inOrderOfEndpoints() {
+			f.held = nil
+			f.forgetLeases()
+			m.unshut(f)
+			m.withhold(f)
+		}
+		m.failing, m.mends = nil, heap.Heap[*failing]{}
+	}
+}
+
+// EngineState is how the engine of an endpoint answers.
+type EngineState struct {
+	Endpoint Endpoint
+	// Circuit is its circuit's state; Busy is true while it wants no request after a 429.
+	Circuit stock.CircuitState
+	Busy    bool
+	// Held is the number of places that failures hold, and Withheld what counts at the endpoint besides what is there.
+	Held, Withheld int
+	// Answers are the numbers of answers by the first digit of their status.
+	Answers [6]uint64
+	// Service is the mean time from the grant to the end of successful requests; 0: unknown.
+	Service time.Duration
+	// Oldest is when the oldest request in flight was sent there; zero: none is in flight.
+	Oldest time.Time
+}
+
+// Engines appends how the engines answer to some, by endpoint; none without Config.Circuits.
+func (m *Machine) Engines(now time.Time, some []EngineState) []EngineState {
+	for _, f := range m.inOrderOfEndpoints() {
+		s := EngineState{
+			Endpoint: f.endpoint, Busy: now.Before(f.busy), Withheld: f.withheld, Answers: f.answers, Service: f.service,
+		}
+		circuit := f.circuit
+		circuit.Advance(now) // the machine does when something happens
+		s.Circuit = circuit.State()
+		for _, h := range f.held {
+			if now.Before(h.until) {
+				s.Held++
+			}
+		}
+		if l := f.leases.Min(); l != nil {
+			s.Oldest = m.sentAt(now, (*Lease)(l))
+		}
+		some = append(some, s)
+	}
+	return some
+}

@@ -1,0 +1,139 @@
+package stock
+
+import "time"
+
+// Parameters of a Circuit.
+const (
+	circuitAnswers = 16               // the answers that it goes by, the last ones
+	circuitFails   = 8                // failures among them that open it
+	circuitFlows   = 3                // flows whose failures say enough of the engine
+	circuitShort   = time.Second      // the first time that it is open
+	circuitLong    = 30 * time.Second // the longest
+)
+
+// Failure is what an answer says against the engine.
+type Failure uint8
+
+// The failures. A full one counts as two halves.
+const (
+	NoFailure Failure = iota
+	HalfFailure
+	FullFailure
+)
+
+// FailureOf returns what the status of an answer says against its engine: 500, 502, 503 and 504, which is also Envoy's word for
+// a connection that was reset, are failures; 429 is half of one; every other status is the request's own affair.
+func FailureOf(status int) Failure {
+	switch status {
+	case 500, 502, 503, 504:
+		return FullFailure
+	case 429:
+		return HalfFailure
+	}
+	return NoFailure
+}
+
+// CircuitState is the state of a Circuit.
+type CircuitState uint8
+
+// The states.
+const (
+	CircuitClosed   CircuitState = iota // the engine gets requests
+	CircuitOpen                         // it gets none until a time
+	CircuitHalfOpen                     // it gets one, as a trial
+	CircuitTrial                        // it has got that, and gets another after a time
+)
+
+// String returns the state in words.
+func (s CircuitState) String() string {
+	return [...]string{"closed", "open", "half-open", "trial"}[s]
+}
+
+// Circuit keeps requests from a backend whose engine fails. It is open for 1 s after half of its last 16 answers were
+// failures, and then lets one request try: the first success closes it, and each further failure doubles the time up to
+// 30 s. The zero value is closed.
+type Circuit struct {
+	state  CircuitState
+	until  time.Time     // open, trial: that state's end
+	opened time.Time     // answers to earlier requests say nothing of a circuit that is not closed
+	wait   time.Duration // the last time that it was open
+
+	answers [circuitAnswers]circuitAnswer // a ring
+	n       int                           // answers ever, while it was closed
+}
+
+type circuitAnswer struct {
+	flow   string
+	failed Failure
+}
+
+// State returns the state.
+func (c *Circuit) State() CircuitState { return c.state }
+
+// Shut reports whether the backend may get no request now.
+func (c *Circuit) Shut() bool { return c.state == CircuitOpen || c.state == CircuitTrial }
+
+// Until returns when a circuit that is shut lets a request through.
+func (c *Circuit) Until() time.Time { return c.until }
+
+// Answered counts the answer to a request of a flow, which was sent at a time. It reports whether the engine has failed
+// often enough to open a closed circuit: then Suspects has the flows that have seen it, and Open opens it.
+func (c *Circuit) Answered(now, sent time.Time, flow string, f Failure) (fails bool) {
+	if c.state != CircuitClosed {
+		switch {
+		case sent.Before(c.opened):
+		case f == NoFailure:
+			*c = Circuit{}
+		case f == FullFailure:
+			c.Open(now)
+		}
+		return false
+	}
+	c.answers[c.n%circuitAnswers] = circuitAnswer{flow, f}
+	c.n++
+	halves := 0
+	for i := range c.answers {
+		halves += int(c.answers[i].failed)
+	}
+	return f != NoFailure && halves >= 2*circuitFails
+}
+
+// Suspects returns the flows whose requests have failed among the last answers; enough is true if they are so many that it
+// is the engine that fails, whatever they get elsewhere.
+func (c *Circuit) Suspects() (flows []string, enough bool) {
+	for i := range c.answers {
+		a := &c.answers[i]
+		if a.failed == NoFailure {
+			continue
+		}
+		known := false
+		for _, f := range flows {
+			known = known || f == a.flow
+		}
+		if !known {
+			flows = append(flows, a.flow)
+		}
+	}
+	return flows, len(flows) >= circuitFlows
+}
+
+// Open opens the circuit: for 1 s, and if it was not closed for twice its last time.
+func (c *Circuit) Open(now time.Time) {
+	wait := min(max(circuitShort, 2*c.wait), circuitLong)
+	*c = Circuit{state: CircuitOpen, until: now.Add(wait), opened: now, wait: wait}
+}
+
+// Advance lets one request through a circuit that was shut for long enough, and reports whether it has.
+func (c *Circuit) Advance(now time.Time) (lets bool) {
+	if !c.Shut() || now.Before(c.until) {
+		return false
+	}
+	c.state = CircuitHalfOpen
+	return true
+}
+
+// Try says that a half-open circuit has let its request through.
+func (c *Circuit) Try(now time.Time) { c.state, c.until = CircuitTrial, now.Add(c.wait) }
+
+// Close closes the circuit and forgets what it has seen.
+func (c *Circuit) Close() { *c = Circuit{} }

@@ -1,0 +1,160 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// failingNow is a model server that answers with a status at once.
+func failingNow(status int) modelsim.Config {
+	cfg := modelsim.Fixed(8, 100*time.Millisecond)
+	cfg.Quirk = modelsim.Quirk{Status: status}
+	return cfg
+}
+
+// tallied are the answers that some clients got, of which each sends its next request when it has the last answer.
+type tallied struct {
+	served, failed int
+}
+
+// crowd has clients send requests for a time, each of the tenant that who returns.
+func (s *scene) crowd(clients int, d time.Duration, who func(client int) string) map[string]*tallied {
+	var mu sync.Mutex
+	var done sync.WaitGroup
+	got := map[string]*tallied{}
+	for end, i := time.Now().Add(d), 0; i < clients; i++ {
+		done.Go(func() {
+			for time.Now().Before(end) {
+				answer := s.send(from(who(i)))
+				mu.Lock()
+				of := got[who(i)]
+				if of == nil {
+					of = &tallied{}
+					got[who(i)] = of
+				}
+				if answer.status == 200 {
+					of.served++
+				} else {
+					of.failed++
+				}
+				mu.Unlock()
+				if answer.status != 200 {
+					time.Sleep(5 * time.Millisecond) // as a client that tries again
+				}
+			}
+		})
+	}
+	done.Wait()
+	return got
+}
+
+// One of two engines answers 500 at once. Without circuits it gets nearly all requests. Weir loses at most 5 % of them, and 5 s
+// later next to none, whether all clients are one tenant or many.
+func TestOneEngineFails(t *testing.T) {
+	for _, clients := range []int{4, 12, 40} {
+		for _, tenants := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%d clients of %d tenants", clients, tenants), func(t *testing.T) {
+				s := start(t, setup{
+					models: []modelsim.Config{failingNow(500), modelsim.Fixed(8, 100*time.Millisecond)},
+					config: "profile: recommended\n" + byTenant + "requestQueueController: { slotsPerBackend: 8 }\n", file: true,
+				})
+				who := func(client int) string { return fmt.Sprint("tenant-", client%tenants) }
+				sum := func(d time.Duration) (all tallied) {
+					for _, of := range s.crowd(clients, d, who) {
+						all.served += of.served
+						all.failed += of.failed
+					}
+					return all
+				}
+				first := sum(5 * time.Second)
+				then := sum(5 * time.Second)
+				t.Logf("first %+v, then %+v", first, then)
+				if then.failed*20 > then.served+then.failed {
+					t.Errorf("after 5 s %d of %d fail", then.failed, then.served+then.failed)
+				}
+				if first.failed*2 > first.served+first.failed {
+					t.Errorf("at first %d of %d fail, as many as without Weir", first.failed, first.served+first.failed)
+				}
+				a := s.models[0].Address()
+				if s.epp.value("weir_endpoint_circuit_open", "endpoint", a) != 1 {
+					t.Error("its circuit is closed")
+				}
+				if n := s.epp.value("weir_endpoint_answers_total", "endpoint", a, "class", "5xx"); int(n) != first.failed+then.failed {
+					t.Errorf("%v of its failures are counted, want %d", n, first.failed+then.failed)
+				}
+				s.epp.settled()
+			})
+		}
+	}
+}
+
+// A tenant whose requests fail everywhere shuts no engine, and the others are served as they were.
+func TestATenantThatFailsEverywhere(t *testing.T) {
+	engine := modelsim.Fixed(8, 100*time.Millisecond)
+	bad := engine
+	bad.Quirk = modelsim.Quirk{Match: func(r *http.Request) bool { return r.Header.Get("x-tenant") == "bad" }, Status: 500}
+	s := start(t, setup{
+		models: []modelsim.Config{bad, bad},
+		config: "profile: recommended\n" + byTenant + "requestQueueController: { slotsPerBackend: 8 }\n", file: true,
+	})
+	good := func(client int) string { return fmt.Sprint("good-", client%4) }
+	alone := 0
+	for _, of := range s.crowd(16, 4*time.Second, good) {
+		alone += of.served
+	}
+	beside := 0
+	for name, of := range s.crowd(20, 4*time.Second, func(client int) string {
+		if client >= 16 {
+			return "bad"
+		}
+		return good(client)
+	}) {
+		if name != "bad" {
+			beside += of.served
+			if of.failed > 0 {
+				t.Errorf("%d requests of %s fail", of.failed, name)
+			}
+		}
+	}
+	t.Logf("others are served %d alone, %d beside it", alone, beside)
+	if beside*100 < alone*95 {
+		t.Errorf("others are served %d instead of %d", beside, alone)
+	}
+	for _, m := range s.models {
+		if s.epp.value("weir_endpoint_circuit_open", "endpoint", m.Address()) != 0 {
+			t.Error("an engine is shut")
+		}
+	}
+}
+
+// An engine that is ten times slower than another gets less, and one that hangs next to nothing; the metrics name both.
+func TestASlowAndAHangingEngine(t *testing.T) {
+	quick, slow := modelsim.Fixed(8, 50*time.Millisecond), modelsim.Fixed(8, 500*time.Millisecond)
+	hangs := modelsim.Fixed(8, time.Minute)
+	s := start(t, setup{
+		models: []modelsim.Config{quick, slow, hangs},
+		config: "profile: recommended\n" + byTenant + "requestQueueController: { slotsPerBackend: 8 }\n", file: true,
+	})
+	for range 30 {
+		s.begin(from("a")) // some of these stay at the one that hangs
+	}
+	s.crowd(8, 6*time.Second, func(int) string { return "a" })
+	answers := func(i int) float64 {
+		return s.epp.value("weir_endpoint_answers_total", "endpoint", s.models[i].Address(), "class", "2xx")
+	}
+	if answers(0) < 3*answers(1) || answers(2) != 0 {
+		t.Errorf("the quick one answered %v, the slow one %v, the one that hangs %v", answers(0), answers(1), answers(2))
+	}
+	if old := s.epp.value("weir_endpoint_oldest_seconds", "endpoint", s.models[2].Address()); old < 4 {
+		t.Errorf("the oldest request at the one that hangs is %v s old", old)
+	}
+	if q, w := s.epp.value("weir_endpoint_service_seconds", "endpoint", s.models[0].Address()),
+		s.epp.value("weir_endpoint_service_seconds", "endpoint", s.models[1].Address()); w < 5*q {
+		t.Errorf("the mean times are %v s and %v s", q, w)
+	}
+}
