@@ -355,3 +355,41 @@ func TestTrust(t *testing.T) {
 		}
 	}
 }
+
+// An endpoint that was halved is believed again, step by step, once its reports are about what was expected: otherwise a few
+// bad hundreds in a week would leave its history too small for ever. Half of the expectation is not enough for that.
+func TestTrustComesBack(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		percent  int64 // of the expectation, reported after the halvings
+		hundreds int
+		halved   uint8
+	}{{"all of it", 100, 1, 1}, {"all of it, twice", 100, 2, 0}, {"and not beyond", 100, 5, 0}, {"most of it", 75, 1, 1}, {"too little", 60, 5, 2}} {
+		x := New(DefaultConfig())
+		x.SetEndpoints([]Endpoint{{ID: 0, Key: "a", Ready: true}})
+		p := &Prefix{Keys: []uint64{1, 2, 3, 4}, Ends: []uint32{1024, 2048, 3072, 4096}, Bytes: 4096, Tokens: 1000}
+		limit := x.engines[0].limit
+		hundred := func(percent int64) {
+			for done := 0; done < trustWindow; {
+				r := x.Match(p, []scheduling.EndpointID{0})
+				placed := x.Place(p, &r, 0)
+				if placed.Expected > 0 {
+					done++
+				}
+				x.Report(placed, max(1, placed.Expected*percent/100))
+			}
+		}
+		for range 2 {
+			hundred(10)
+		}
+		if x.engines[0].limit != limit/4 {
+			t.Fatalf("%s: a limit of %d after two bad hundreds, want a quarter of %d", c.name, x.engines[0].limit, limit)
+		}
+		for range c.hundreds {
+			hundred(c.percent)
+		}
+		if got := x.engines[0].limit; got != limit>>c.halved {
+			t.Errorf("%s: a limit of %d, want %d", c.name, got, limit>>c.halved)
+		}
+	}
+}

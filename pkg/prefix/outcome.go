@@ -65,7 +65,8 @@ func (x *Index) TakeBack(placed Placement) {
 }
 
 // Report notes how many tokens of a prompt its engine has reported as cached. An endpoint whose engine reports less than
-// half of the expectation over 100 requests is cleared, and its limit halved.
+// half of the expectation over 100 requests is cleared, and its limit halved; one whose engine reports three quarters of it
+// gets back a halving.
 func (x *Index) Report(placed Placement, cached int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -91,6 +92,10 @@ func (x *Index) Report(placed Placement, cached int64) {
 		e.shrunk = min(e.shrunk+1, mostShrunk)
 		x.bound()
 		return
+	}
+	if e.shrunk > 0 && 4*t.reported >= 3*t.expected {
+		e.shrunk--
+		x.bound()
 	}
 	*t = trust{reports: true}
 }
