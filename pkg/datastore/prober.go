@@ -53,9 +53,10 @@ type prober struct {
 	lacking sync.Once // guards the warning that an endpoint lacks the default path
 
 	// mu is the innermost lock: the store's mu is acquired before it.
-	mu      sync.Mutex
-	targets map[scheduling.EndpointID]*target
-	due     heap.Heap[*target] // the targets that are not being probed
+	mu        sync.Mutex
+	targets   map[scheduling.EndpointID]*target
+	answering int                // the targets whose last probe was answered
+	due       heap.Heap[*target] // the targets that are not being probed
 }
 
 type target struct {
@@ -63,6 +64,7 @@ type target struct {
 	address string
 	health  health
 	due     time.Time
+	answers bool  // its last probe was answered
 	number  int32 // in the heap; 0 while it is being probed
 }
 
@@ -97,8 +99,14 @@ func (p *prober) follow(listed []scheduling.Endpoint) {
 		next[e.ID] = t
 	}
 	for id, t := range p.targets {
-		if next[id] != t && t.number != 0 {
+		if next[id] == t {
+			continue
+		}
+		if t.number != 0 {
 			p.due.Remove(t)
+		}
+		if t.answers {
+			p.answering--
 		}
 	}
 	p.targets = next
@@ -220,6 +228,15 @@ func (p *prober) record(t *target, alive bool, err error) finding {
 	p.awaken()
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return sameAsBefore
+	}
+	if alive != t.answers {
+		t.answers = alive
+		if alive {
+			p.answering++
+		} else if p.answering--; p.answering == 0 { // long before FailureThreshold
+			p.log.Info("WARNING: no model server answers its probes any more (--probe-path); requests wait until one does, up to their TTL",
+				"address", t.address, "reason", err.Error())
+		}
 	}
 	return t.health.observe(alive, p.config)
 }

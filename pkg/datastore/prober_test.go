@@ -322,6 +322,48 @@ func TestNeverReadyIsTold(t *testing.T) {
 	})
 }
 
+// A warning comes with the first failed probe of the last server that answered, once, and again after one has answered.
+func TestWarnsWhenNoneAnswers(t *testing.T) {
+	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
+		const a, b = "10.0.0.1:80", "10.0.0.2:80"
+		var lines atomic.Int32
+		s.prober.log = funcr.New(func(_, args string) {
+			if strings.Contains(args, "WARNING: no model server answers") {
+				lines.Add(1)
+			}
+		}, funcr.Options{})
+		told := func(when string, want int32) {
+			if n := lines.Load(); n != want {
+				t.Errorf("%s: warned %d times, want %d", when, n, want)
+			}
+		}
+		s.Set(at(a, b))
+		synctest.Wait()
+		c.set(a, true)
+		pass(time.Minute)
+		told("one of two is dead", 0)
+		c.set(b, true)
+		pass(5 * time.Second) // its next probe
+		told("both are dead", 1)
+		pass(time.Minute)
+		told("both stay dead", 1)
+		c.set(a, false)
+		pass(5 * time.Second)
+		c.set(a, true)
+		pass(5 * time.Second)
+		told("one has answered meanwhile", 2)
+		c.set(b, false)
+		pass(5 * time.Second)
+		s.Set(at(a))
+		pass(time.Minute)
+		s.Set(at(a, b))
+		pass(5 * time.Second)
+		c.set(b, true)
+		pass(5 * time.Second)
+		told("one was taken out and came back", 3)
+	})
+}
+
 // A probe that this machine has no file descriptor for says nothing about the endpoint.
 func TestProbeThatCannotBeSent(t *testing.T) {
 	inClinic(t, func(t *testing.T, s *Store, c *clinic) {
