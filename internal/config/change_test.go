@@ -21,7 +21,7 @@ func TestChanged(t *testing.T) {
 			"requestQueueController.enqueueAll", "requestQueueController.watermarkPerBackend",
 			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend",
 			"requestQueueController.slotsPerBackend", "requestQueueController.circuits", "flows.key", "flows.discipline",
-			"flows.tieBreak", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
+			"flows.tieBreak", "flows.order", "flows.localityQuantum", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
 			"responses.preset", "criticality.default", "cost",
 		},
 	} {

@@ -63,7 +63,7 @@ func TestAKeyIsOnePlace(t *testing.T) {
 		})
 	}
 	const want = "APIVersion CanPreempt Capacities Class Classes Cost Criticality DeadlineHeaders Discipline DrainWindow Enabled " +
-		"EnqueueAll FlowCapacity Headers Key Kind LowerBoundPerBackend MaxClass MinDrain MinPriority Models Name ObjectiveHeaders " +
+		"EnqueueAll FlowCapacity Headers Key Kind LocalityQuantum LowerBoundPerBackend MaxClass MinDrain MinPriority Models Name ObjectiveHeaders " +
 		"Objectives Order PassOn PassOnPaths PercentageDeviationForBounds PriorityHeader Profile QueueSize QueueTTL QueueTimeout " +
 		"ReplaceTiers ReservedFloor ReservedPerSlot SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies " +
 		"TierMode Tiers TotalCapacity UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/pkg/extproc"
 )
 
 // Source is what a configuration is made from.
@@ -61,11 +63,14 @@ func section(path string) string { return path[:max(strings.LastIndexByte(path, 
 
 // derive changes what follows from the keys that a layer names. A watermark replaces the bounds of the layer below,
 // which are those of another watermark; a watermark or a bound replaces slotsPerBackend: auto of the layer below; the
-// profile's minDrain is never longer than the file's drainWindow, nor its flowCapacity larger than the file's
+// profile's localityQuantum is one of tokens, and of flows; its minDrain is never longer than the file's drainWindow, nor its flowCapacity larger than the file's
 // totalCapacity.
 func (d *Document) derive(named func(path string) bool) {
 	if q := &d.FairRequestQueue; named("fairRequestQueue.totalCapacity") && !named("fairRequestQueue.flowCapacity") {
 		q.FlowCapacity = min(q.FlowCapacity, max(q.TotalCapacity, 1))
+	}
+	if f := &d.Flows; !named("flows.localityQuantum") && (f.Discipline == DisciplineNone || d.Cost != string(extproc.CostTokens)) {
+		f.LocalityQuantum = 0
 	}
 	const at = "requestQueueController."
 	c := &d.RequestQueueController

@@ -293,6 +293,21 @@ func TestLoneWatermark(t *testing.T) {
 	}
 }
 
+// The profile's quantum is one of tokens: where a file charges requests otherwise, or knows no flows, there is none. One
+// that the file states stays.
+func TestTheProfilesQuantumIsOfTokens(t *testing.T) {
+	for text, want := range map[string]int64{
+		"profile: recommended": 20_000, "cost: tokens": 20_000, "cost: requests": 0, "flows: { discipline: none }": 0,
+		"flows: { discipline: wfq }": 20_000, "cost: requests\nflows: { localityQuantum: 3 }": 3, "profile: wfq": 0,
+		"profile: wfq\ncost: tokens": 0, "flows: { localityQuantum: 0 }": 0,
+	} {
+		d, err := Load(Source{Text: []byte(text)})
+		if err != nil || d.Flows.LocalityQuantum != want {
+			t.Errorf("%q: %d, %v, want %d", text, d.Flows.LocalityQuantum, err, want)
+		}
+	}
+}
+
 // The default of minDrain is at most the drainWindow; one that somebody writes is not changed.
 func TestMinDrainFollowsTheWindow(t *testing.T) {
 	for text, want := range map[string]string{

@@ -17,14 +17,12 @@ type Machine struct {
 	placer Placer
 	random *rand.Rand
 
-	queue    *fairqueue.FairRequestQueue
-	ledger   *stock.Ledger
-	ready    []stock.Backend      // as the ledger has them
-	engines  map[Endpoint]*engine // those whose bound follows them; empty: none
-	matches  bool                 // requests may take another's turn
-	competes bool                 // those of other flows, too
-	inOrder  bool                 // ascending by ID, so without duplicates
-	flows    flowAccounts
+	queue   *fairqueue.FairRequestQueue
+	ledger  *stock.Ledger
+	ready   []stock.Backend      // as the ledger has them
+	engines map[Endpoint]*engine // those whose bound follows them; empty: none
+	inOrder bool                 // ascending by ID, so without duplicates
+	flows   flowAccounts
 
 	// Engines that fail, if Config.Circuits.
 	failing map[Endpoint]*failing // those that have had a request; nil without circuits
@@ -58,11 +56,14 @@ type Machine struct {
 	preemptor *Waiter   // the waiter that may preempt if its client is still there
 	pending   pending   // work that remains to be done
 	verdicts  []*Waiter // on requests other than the event's own
-	overtaken []Overtaken
-	saved     int64     // by the present match, in tokens
 	retryAt   time.Time // after too many panics; zero if none
 
 	mostExpired int // the constant, but in tests
+
+	// Requests that take others' turns, or those of other flows, too.
+	matches, competes bool
+	overtaken         []Overtaken // in the current event
+	saved             int64       // by the present match, in tokens
 
 	// Reused.
 	changed  []Endpoint
@@ -153,9 +154,9 @@ func (m *Machine) begin(now time.Time) {
 	m.pending.failures, m.pending.expired, m.pending.overdue = 0, 0, false
 	if len(m.verdicts) > 0 {
 		m.verdicts = renew(m.verdicts)
-	}
-	if len(m.overtaken) > 0 {
-		m.overtaken = renew(m.overtaken)
+		if len(m.overtaken) > 0 { // by one that was granted
+			m.overtaken = renew(m.overtaken)
+		}
 	}
 }
 

@@ -82,13 +82,13 @@ type level struct {
 	subject     *class     // the class that tag or charge is about, in a level of classes
 	claimed     bool       // the request being charged was claimed, not served in turn
 	outOfOrder  bool       // and this one was promoted
-	another     bool       // it was another one's turn, of which the key is least
-	least       VirtualTime
-	timeVarying *share    // the class's own flow whose tag changes with time; nil if there is none
-	nextAdvance time.Time // when advance must be called for it
+	another     bool       // it was another one's turn
+	timeVarying *share     // the class's own flow whose tag changes with time; nil if there is none
+	nextAdvance time.Time  // when advance must be called for it
 	wfqLevel
 	vtcLevel
 	drrLevel
+	least VirtualTime // the key of the one whose turn it was
 }
 
 // siblings are the flows of one level: a class's own flows, or the flows under a flow.

@@ -125,11 +125,20 @@ func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (
 		at = l.least
 	}
 	in.virtual = in.virtual.later(at)
-	in.matched = in.matched && !in.front.before(in.virtual)
-	if front := st.start + increment(r.Cost, s.weight); at != st.start && !(in.matched && front.before(in.front)) {
-		in.front, in.matched = front, true
+	if in.matched && in.front.before(in.virtual) {
+		in.matched = false
+	}
+	if at != st.start {
+		in.matchedTo(st.start + increment(r.Cost, s.weight))
 	}
 	return v.dispatch(l, s, st, at, r, p)
+}
+
+// matchedTo notes that a flow has come to a counter because it took another one's turn.
+func (b *branch) matchedTo(counter VirtualTime) {
+	if !b.matched || b.front.before(counter) {
+		b.front, b.matched = counter, true
+	}
 }
 
 func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {

@@ -92,7 +92,7 @@ func TestDefaultProfile(t *testing.T) {
 	}
 	for text, changed := range map[string]string{
 		"": "",
-		"flows: { weights: { a: 2 } }\ncost: requests": `"cost":"requests","usage":"auto","learned":"slots of 0 of 1 endpoints","stated":["flows.weights","cost"]`,
+		"flows: { weights: { a: 2 } }\ncost: requests": `"cost":"requests","usage":"auto","learned":"slots of 0 of 1 endpoints","stated":["flows.weights","flows.localityQuantum","cost"]`,
 		"profile: wqf": "",
 		"flows: [":     "",
 	} {
