@@ -244,18 +244,34 @@ func (m *Machine) mayShut(e Endpoint) bool {
 	if 2*shut > m.ledger.Ready() {
 		return false
 	}
-	return m.lanes.has[e] == nil || !slices.ContainsFunc(m.lanes.has[e].all, func(n *laneNote) bool {
-		ready, open := 0, 0
-		for _, other := range n.endpoints {
-			if _, ok := m.ledger.Bounds(stock.BackendID(other)); ok {
-				ready++
-				if f := m.failing[other]; other != e && (f == nil || !f.failed(m.now)) {
-					open++
-				}
-			}
+	for _, n := range m.lanesWith(e) {
+		if ready, open := m.openBeside(n, e); 2*open < ready {
+			return false
 		}
-		return 2*open < ready
-	})
+	}
+	return true
+}
+
+// lanesWith returns the notes of the lanes that have an endpoint, but for whole ones.
+func (m *Machine) lanesWith(e Endpoint) []*laneNote {
+	if list := m.lanes.has[e]; list != nil {
+		return list.all
+	}
+	return nil
+}
+
+// openBeside returns how many endpoints of a lane are ready, and how many of these get requests and are not e.
+func (m *Machine) openBeside(n *laneNote, e Endpoint) (ready, open int) {
+	for _, other := range n.endpoints {
+		if _, ok := m.ledger.Bounds(stock.BackendID(other)); !ok {
+			continue
+		}
+		ready++
+		if f := m.failing[other]; other != e && (f == nil || !f.failed(m.now)) {
+			open++
+		}
+	}
+	return ready, open
 }
 
 // relent lets requests through to the endpoints that an arrival may use if all of them are shut.
@@ -374,7 +390,7 @@ func (m *Machine) mend() {
 }
 
 // forgetFailing forgets what is known of endpoints that are not ready, and lets requests through to all if more than half of
-// the others are shut.
+// the others are shut, and to those that a lane has left.
 func (m *Machine) forgetFailing() {
 	if len(m.failing) == 0 {
 		return
@@ -392,6 +408,15 @@ func (m *Machine) forgetFailing() {
 		case f.shut(m.now):
 			shut++
 			m.withhold(f) // its bound may be another
+		}
+	}
+	for _, f := range m.inOrderOfEndpoints() {
+		if f.shut(m.now) && slices.ContainsFunc(m.lanesWith(f.endpoint), func(n *laneNote) bool {
+			_, open := m.openBeside(n, f.endpoint)
+			return open == 0
+		}) {
+			m.unshut(f)
+			shut--
 		}
 	}
 	if 2*shut > m.ledger.Ready() {
