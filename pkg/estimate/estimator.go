@@ -81,11 +81,7 @@ func (e *Estimator) Configure(cfg Config) {
 // Estimate predicts what a request will use.
 func (e *Estimator) Estimate(r *Request) Estimate {
 	x, m := e.flows.find(r.Flow, r.Model), e.models[r.Model]
-	answer := max(e.cfg.Floor, e.cfg.ColdOutput)
-	if x != nil {
-		answer = max(e.cfg.Floor, x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput))
-	}
-	est := Estimate{Input: e.input(r, x, m), Output: min(times(r.answers(), answer), r.MostOutput())}
+	est := Estimate{Input: e.input(r, x, m), Output: e.output(r, x)}
 	est.Held = max(est.Input, e.untaught(r, m, 0, coldOverhead))
 	est.Cost = e.cfg.Weights.Cost(Usage{Input: est.Input, Output: est.Output})
 	est.Stock = e.cfg.StockWeights.Cost(Usage{Input: est.Held, Output: est.Output})

@@ -16,6 +16,16 @@ type outputs struct {
 // newOutputs returns outputs that have only the cold start.
 func newOutputs() outputs { return outputs{cold: answerWeight, total: answerWeight} }
 
+// output returns how many tokens the answers to r are predicted to have together: each the quantile of its flow and model,
+// ColdOutput if nothing is known of those (x is nil), but no less than Floor, and all no more than r allows.
+func (e *Estimator) output(r *Request, x *entry) int64 {
+	answer := e.cfg.ColdOutput
+	if x != nil {
+		answer = x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput)
+	}
+	return min(times(r.answers(), max(e.cfg.Floor, answer)), r.MostOutput())
+}
+
 // add counts an answer, and halves all weights when they exceed those of 2·window answers, at most 2,048.
 func (o *outputs) add(answer, window int64) {
 	o.buckets[onScale(min(answer, maxAnswer))] += answerWeight

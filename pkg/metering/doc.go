@@ -9,7 +9,7 @@
 //	AtLeast    at a report before the end: no less than that
 //	Meter.End  once, at the end: the final cost
 //
-// # The final cost
+// # The final cost (finalcharge.go)
 //
 // End takes the first of these that applies:
 //

@@ -50,23 +50,6 @@ func (s *spot) bound(lower, upper int64) {
 	s.whole, s.rest = sides{lower / Millionths, upper / Millionths}, sides{lower % Millionths, upper % Millionths}
 }
 
-// full reports whether as many requests are there as the endpoint's own upper bound allows. Without a bound it never is.
-func (s *spot) full() bool { return s.upper > 0 && int64(s.held())*Millionths >= s.upper }
-
-// leaf returns the endpoint's total in the tournament, where those that are not full come before those that are full by
-// requests, and these before those that are full by tokens.
-func (s *spot) leaf() Standing {
-	switch {
-	case !s.ready || s.held() >= s.limit:
-		return out
-	case s.tokens.full():
-		return s.total
-	case s.full():
-		return s.total + fullByRequests
-	}
-	return s.total + notFull
-}
-
 // rate recomputes the total.
 func (s *spot) rate(by comparison) { s.total = by.standing(s.load()) }
 

@@ -11,10 +11,6 @@ type tokens struct {
 // held returns the tokens of all that is there.
 func (t *tokens) held() int64 { return t.own + t.foreign }
 
-// full reports whether the endpoint takes no more requests because of the tokens of those there. One without any is never
-// full, so that a request of any size can go somewhere.
-func (t *tokens) full() bool { return t.upper > 0 && t.held() >= t.upper }
-
 // ends is the number of ready endpoints whose tokens are below their own lower and upper bound.
 type ends struct{ lower, upper int }
 

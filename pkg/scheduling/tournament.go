@@ -11,13 +11,6 @@ type tournament struct {
 // out is the total of a leaf that does not take part. All others are at least 0.
 const out Standing = -1
 
-// notFull is what an endpoint that is not full has more than its standing, and fullByRequests what one has that is full by
-// requests alone: each is more than any standing without it.
-const (
-	notFull        Standing = 1 << 60
-	fullByRequests Standing = 1 << 59
-)
-
 // enter resets the tournament to the number of entrants, all out; counted makes it count equals, which random
 // tie-breaks need. Calls of seat and then play must follow. It reuses its memory.
 func (t *tournament) enter(entrants int, counted bool) {

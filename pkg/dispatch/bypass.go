@@ -1,0 +1,15 @@
+package dispatch
+
+// mayBypass reports whether no waiter in the queue goes before w, an arrival.
+func (m *Machine) mayBypass(w *Waiter) bool {
+	if m.queue.Len() == 0 {
+		return true
+	}
+	promote := m.mayPromote()
+	for {
+		may, starved := m.queue.MayBypass(m.now, &w.queued, promote)
+		if starved == nil || m.countsAsStarved(starved) {
+			return may
+		}
+	}
+}
