@@ -37,13 +37,10 @@ func Either(names []string) string {
 	if len(names) == 0 || len(names) > most {
 		return ""
 	}
-	text := names[0]
-	for i, name := range names[1:] {
-		if i == len(names)-2 {
-			text += " or " + name
-		} else {
-			text += ", " + name
-		}
+	last := len(names) - 1
+	text := names[last]
+	if last > 0 {
+		text = strings.Join(names[:last], ", ") + " or " + text
 	}
 	return " (did you mean " + text + "?)"
 }
