@@ -213,6 +213,13 @@ func TestIDsComeAgain(t *testing.T) {
 	if first != 0 || !slices.Equal(got, []scheduling.EndpointID{maxEndpointID, 1, 2}) {
 		t.Errorf("%d, then %d", first, got)
 	}
+	ids = newIdentities()
+	ids.list()
+	ids.next = maxEndpointID
+	last, _ := ids.of("last")
+	if next, _ := ids.of("next"); last != maxEndpointID || next != 0 {
+		t.Errorf("after ID %d comes %d, though 0 is free", last, next)
+	}
 	if r := scheduling.Reserved(maxEndpointID); r.Endpoint() != maxEndpointID {
 		t.Errorf("a reservation of the largest ID holds %d", r.Endpoint())
 	}

@@ -393,6 +393,11 @@ ColdRate: 1000001: must be from 1 to 1000000`
 	if err := bad.Validate(); err == nil || err.Error() != want {
 		t.Errorf("got\n%v", err)
 	}
+	most := DefaultConfig()
+	most.Weights = Weights{Input: MaxWeight, CachedInput: MaxWeight, Output: MaxWeight}
+	if err := most.Validate(); err != nil {
+		t.Errorf("the largest weights: %v", err)
+	}
 	free := DefaultConfig()
 	free.Weights = Weights{CachedInput: WeightOne}
 	if err := free.Validate(); err == nil || err.Error() != "Weights.Input: 0: must be above 0, since Weights.Output is 0 too" {

@@ -250,6 +250,50 @@ func TestRecordFits(t *testing.T) {
 	}
 }
 
+// A record that is exactly as long as it may be still lists its endpoints.
+func TestLongestRecord(t *testing.T) {
+	r := Record{Boot: "b", InFlight: InFlight{ByEndpoint: map[string]int{}}}
+	for ; r.Total < 800 || len(r.encode()) < MaxRecord-100; r.Total++ {
+		r.ByEndpoint[fmt.Sprintf("endpoint-%060d", r.Total)] = 1
+	}
+	last := "endpoint-"
+	r.Total++
+	r.ByEndpoint[last] = 1
+	pad := MaxRecord - len(r.encode())
+	delete(r.ByEndpoint, last)
+	for _, test := range []struct{ pad, listed int }{{pad, r.Total}, {pad + 1, 0}} {
+		key := last + strings.Repeat("x", test.pad)
+		r.ByEndpoint[key] = 1
+		got, err := decode(r.encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Total != r.Total || len(got.ByEndpoint) != test.listed {
+			t.Errorf("with %d bytes of padding for %d: a total of %d, %d endpoints listed", test.pad, pad, got.Total, len(got.ByEndpoint))
+		}
+		delete(r.ByEndpoint, key)
+	}
+}
+
+// The times of a replica include their last instant: one that stops drains for as long as it may, and a Lease is kept for as
+// long as its process may come back.
+func TestLastInstants(t *testing.T) {
+	f := newForeign(time.Minute, "me")
+	text := Record{Boot: "x", Draining: true}.encode()
+	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, text)}, fresh)
+	within := 5 * time.Second
+	if !f.drains(epoch.Add(within), within) || f.drains(epoch.Add(within+1), within) {
+		t.Errorf("after %v: %v; later: %v", within, f.drains(epoch.Add(within), within), f.drains(epoch.Add(within+1), within))
+	}
+	kept := forgetAfter + 5*time.Minute
+	if gone := f.forgotten(epoch.Add(kept), "weir-me"); len(gone) != 0 {
+		t.Errorf("after %v it is gone", kept)
+	}
+	if gone := f.forgotten(epoch.Add(kept+1), "weir-me"); len(gone) != 1 {
+		t.Errorf("later than %v it is kept", kept)
+	}
+}
+
 // A text that is no record is refused with the field, once, and counts as no newer record.
 func TestGarbage(t *testing.T) {
 	for text, want := range map[string]string{

@@ -115,7 +115,7 @@ func TestExplainSaysByWhichRight(t *testing.T) {
 		"It found 1 requests waiting, of 1 flows, and a stock of 1 at 1 ready endpoints (released below 1, bypass below 1).",
 		"It had to wait: tier default.",
 		"It waited for the stock to fall below the lower bound, and for its turn.",
-		"Before it went 2 requests:",
+		"Before it went 2 requests:", "They are:",
 		"* 1: its tier is higher", "* 1: it is of the same flow and had arrived before",
 		"(urgent) of flow \"b\", tier critical, after 2ms: its tier is higher",
 		"Its flow, of weight 1, was entitled to 100 % of its tier while it waited, and got 1 of its 1 releases (100 %).",
@@ -127,6 +127,72 @@ func TestExplainSaysByWhichRight(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(said)
+	}
+}
+
+// A request that has waited beyond its tier's threshold goes before one of a higher tier, and Explain says why.
+func TestExplainSaysWhoWasStarved(t *testing.T) {
+	d := newQuietDriverOf(t, func(c *dispatch.Config) {
+		c.Queue.Tiers[1].StarvationThreshold, c.Queue.PromotionBudget = time.Second, 1_000_000
+	})
+	first := d.arriveAs("a", 1, "first")
+	d.arriveAs("a", 1, "old")
+	d.now = d.now.Add(2 * time.Second)
+	d.arriveAs("b", 0, "the one")
+	d.complete(first)
+	d.completeSome()
+	said, err := d.explain(d.bytes(), "the one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "* 1: it had waited beyond its tier's starvation threshold"; !strings.Contains(said, want) {
+		t.Errorf("it is not said that %q:\n%s", want, said)
+	}
+}
+
+// Explain says which endpoints a request may use: those of its model, of a subset, or of both.
+func TestExplainSaysWhichEndpoints(t *testing.T) {
+	d := newQuietDriver(t)
+	d.snapshot = scheduling.NewSnapshot(2, []scheduling.Endpoint{{ID: 0, Address: "10.0.0.1:80", Models: []string{"m"}, Ready: true}})
+	d.board.SetSnapshot(d.snapshot)
+	for name, test := range map[string]struct {
+		ask  scheduling.Ask
+		want string
+	}{
+		"model":  {scheduling.Ask{Model: "m"}, `model "m".`},
+		"subset": {scheduling.Ask{Subset: scheduling.Subset{Set: true, Entries: []string{"10.0.0.1"}}}, "a subset of 1 endpoints."},
+		"both": {
+			scheduling.Ask{Model: "m", Subset: scheduling.Subset{Set: true, Entries: []string{"10.0.0.1"}}},
+			`model "m" within a subset of 1 endpoints.`,
+		},
+	} {
+		q, err := d.scheduler.Prepare(d.snapshot, test.ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.offered(dispatch.Arrival{Flow: "a", Tier: 1, Cost: 1, Placement: q}, name)
+		said, err := d.explain(d.bytes(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(said, test.want) {
+			t.Errorf("%s: it is not said that %q:\n%s", name, test.want, said)
+		}
+	}
+}
+
+// Explain refuses a file whose end is damaged, even if the request is in the part that can be read.
+func TestExplainRefusesADamagedFile(t *testing.T) {
+	d := newQuietDriver(t)
+	first := d.arriveAs("a", 1, "first")
+	d.complete(first)
+	text := d.bytes()
+	if _, err := d.explain(text, "first"); err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-1] ^= 0xff
+	if said, err := d.explain(text, "first"); err == nil {
+		t.Errorf("explained:\n%s", said)
 	}
 }
 

@@ -28,6 +28,7 @@ func TestInferencePaths(t *testing.T) {
 		{"POST", "/v1/completions%", "application/json", NoAPI},
 		{"POST", "/v1/completions%0A", "application/json", OpenAI}, // Starlette serves it
 		{"POST", "/v1/completions%0A%0A", "application/json", NoAPI},
+		{"POST", "?a=/v1/completions", "application/json", NoAPI}, // a query without a path
 		{"POST", "/v2/rerank", "application/json", OpenAI},
 		{"POST", "/v1/chat/completions/render", "application/json", NoAPI},
 		{"POST", "/v1/completions", "text/plain", OpenAI}, // queued, and its body not read

@@ -12,3 +12,32 @@ func TestCriticalitiesMapToTiers(t *testing.T) {
 		}
 	}
 }
+
+// Where a tier has the name of a criticality, requests name tiers by criticality too, and by nothing else.
+func TestRequestsNameCriticalities(t *testing.T) {
+	for _, test := range []struct {
+		tiers []Tier
+		want  map[string]int
+	}{
+		{
+			[]Tier{{Name: "critical"}, {Name: "default"}, {Name: "batch"}},
+			map[string]int{"critical": 0, "Standard": 1, "sheddable": 2, "default": 1, "other": noRank},
+		},
+		{
+			[]Tier{{Name: "system"}, {Name: "default"}, {Name: "bulk"}},
+			map[string]int{"critical": noRank, "Standard": noRank, "sheddable": noRank, "default": 1, "other": noRank},
+		},
+		{nil, map[string]int{"critical": noRank}},
+	} {
+		r := newTierRanks(test.tiers)
+		for name, want := range test.want {
+			got, ok := r.byRequest(name)
+			if !ok {
+				got = noRank
+			}
+			if got != want {
+				t.Errorf("%q among %v: %d, want %d", name, test.tiers, got, want)
+			}
+		}
+	}
+}

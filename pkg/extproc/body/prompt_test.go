@@ -8,7 +8,7 @@ import (
 
 // The length of a prompt, in the shapes of the APIs.
 func TestPrompt(t *testing.T) {
-	image := strings.Repeat("iVBORw0KGgo+/x9", 100) + "=="
+	image := strings.Repeat("iVBORw0KGgoAZz+/x9", 100) + "=="
 	type size struct{ text, numbers, media, prompts int64 }
 	for _, c := range []struct {
 		name, body string
