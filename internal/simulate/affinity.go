@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -30,14 +31,6 @@ func newAffinity(cfg *request.Affinity, endpoints []scheduling.Endpoint, blockTo
 	return a
 }
 
-// The blocks into which package body cuts a prompt, in bytes of text.
-const (
-	keyBytes      = 1 << 10
-	largeKeyBytes = 8 << 10
-	manyKeys      = 512
-	mostKeys      = 4096
-)
-
 // prompt returns a request's prompt as the index sees it: blocks of the length of package body's, of the text that its
 // hashes stand for. tokens is the prompt's length as it is estimated.
 func (a *affinity) prompt(r *Request, tokens int64) prefix.Prefix {
@@ -46,8 +39,12 @@ func (a *affinity) prompt(r *Request, tokens int64) prefix.Prefix {
 	if a.scope == request.ScopeFlow {
 		key = textHash(r.Flow)
 	}
-	hashed := 0 // of the request's hashes
-	for size, end := keyBytes, keyBytes; end <= r.Prompt*BytesPerToken && len(p.Keys) < mostKeys; end += size {
+	hashed, end := 0, 0 // hashes of the request, bytes of its text
+	for {
+		size := body.BlockSize(len(p.Keys))
+		if end += size; size == 0 || end > r.Prompt*BytesPerToken {
+			break
+		}
 		upTo := (end + a.block - 1) / a.block
 		if upTo > len(r.Blocks) {
 			break
@@ -56,9 +53,6 @@ func (a *affinity) prompt(r *Request, tokens int64) prefix.Prefix {
 			key = mixed(key ^ r.Blocks[hashed])
 		}
 		p.Keys, p.Ends = append(p.Keys, mixed(key+uint64(end))), append(p.Ends, uint32(end))
-		if len(p.Keys) >= manyKeys {
-			size = largeKeyBytes
-		}
 	}
 	return p
 }

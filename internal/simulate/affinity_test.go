@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -54,6 +56,23 @@ func TestKeysOfPrompts(t *testing.T) {
 	}
 	if newAffinity(&request.Affinity{Mode: request.AffinityOff}, endpoints, 512) != nil {
 		t.Error("affinity that is off has an index")
+	}
+}
+
+// A prompt has as many keys, at the same ends, as package body makes of a text of its length.
+func TestKeysAreThoseOfBodies(t *testing.T) {
+	for _, tokens := range []int{255, 256, 5000, 512 * 256, 512*256 + 2047, 512*256 + 2048, 400_000, 8_000_000} {
+		text := []byte(`{"prompt":"` + strings.Repeat("word", tokens) + `"}`)
+		f, err := body.Scan(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := f.Blocks(text, 1)
+		a := newAffinity(&request.Affinity{Mode: request.AffinityPrefix, Scope: request.ScopeAll}, nil, 1)
+		got := a.prompt(&Request{Prompt: tokens, Blocks: hashes(tokens, 0)}, 1)
+		if !slices.Equal(got.Ends, want.Ends) || got.Bytes != want.Bytes {
+			t.Errorf("%d tokens: %d keys of %d bytes, want %d of %d", tokens, len(got.Keys), got.Bytes, len(want.Keys), want.Bytes)
+		}
 	}
 }
 

@@ -1,87 +1,64 @@
 package simulate
 
-import "time"
+import (
+	"time"
 
-// agenda is when each engine does something next: a heap of engines by time, then by number.
+	"github.com/weir-epp/weir/internal/heap"
+)
+
+// agenda is when each engine does something next.
 type agenda struct {
-	at    []time.Time // by engine; zero: nothing will happen
-	order []int32     // the heap of those that will do something
-	place []int32     // by engine: its index in order, -1: it is not there
+	all  []due // by engine
+	heap heap.Heap[*due]
 }
 
+// due is when one engine does something next.
+type due struct {
+	at     time.Time
+	engine int
+	number int32 // in the heap
+}
+
+// Key orders engines by time, then by their number.
+func (d *due) Key() heap.Key {
+	k := heap.At(d.at)
+	k.Seq = uint64(d.engine)
+	return k
+}
+
+// Handle returns the number in the heap.
+func (d *due) Handle() *int32 { return &d.number }
+
 func newAgenda(engines int) *agenda {
-	a := &agenda{at: make([]time.Time, engines), place: make([]int32, engines)}
-	for i := range a.place {
-		a.place[i] = -1
+	a := &agenda{all: make([]due, engines)}
+	for i := range a.all {
+		a.all[i].engine = i
 	}
 	return a
 }
 
 // first returns the engine that is next; ok is false if nothing will happen.
 func (a *agenda) first() (engine int, at time.Time, ok bool) {
-	if len(a.order) == 0 {
+	if a.heap.Len() == 0 {
 		return 0, time.Time{}, false
 	}
-	return int(a.order[0]), a.at[a.order[0]], true
+	d := a.heap.Min()
+	return d.engine, d.at, true
 }
 
 // set sets when an engine does something next; ok is false for never.
 func (a *agenda) set(engine int, at time.Time, ok bool) {
-	i := a.place[engine]
+	d := &a.all[engine]
+	known := a.heap.Contains(d)
 	switch {
-	case !ok && i < 0:
-		return
-	case !ok:
-		last := int32(len(a.order) - 1)
-		a.swap(i, last)
-		a.order, a.place[engine] = a.order[:last], -1
-		if i < last {
-			a.up(i)
-			a.down(i)
+	case ok:
+		d.at = at
+		if known {
+			a.heap.Fix(d)
+		} else {
+			a.heap.Push(d)
 		}
-		return
-	case i < 0:
-		i = int32(len(a.order))
-		a.order, a.place[engine] = append(a.order, int32(engine)), i
-	}
-	a.at[engine] = at
-	a.up(i)
-	a.down(a.place[engine])
-}
-
-func (a *agenda) less(i, j int32) bool {
-	x, y := a.order[i], a.order[j]
-	if c := a.at[x].Compare(a.at[y]); c != 0 {
-		return c < 0
-	}
-	return x < y
-}
-
-func (a *agenda) swap(i, j int32) {
-	a.order[i], a.order[j] = a.order[j], a.order[i]
-	a.place[a.order[i]], a.place[a.order[j]] = i, j
-}
-
-func (a *agenda) up(i int32) {
-	for i > 0 && a.less(i, (i-1)/2) {
-		a.swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-}
-
-func (a *agenda) down(i int32) {
-	for {
-		child := 2*i + 1
-		if child >= int32(len(a.order)) {
-			return
-		}
-		if child+1 < int32(len(a.order)) && a.less(child+1, child) {
-			child++
-		}
-		if !a.less(child, i) {
-			return
-		}
-		a.swap(i, child)
-		i = child
+	case known:
+		a.heap.Remove(d)
 	}
 }

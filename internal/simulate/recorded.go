@@ -62,8 +62,8 @@ type services struct {
 const defaultService = time.Second
 
 // RunRecorded runs the arrivals of a recording against a configuration. A request takes as long at its engine as it did
-// then; one that reached none, or was not seen to its end, as long as the mean of its flow. Its client leaves when it did, and the
-// endpoints change when they did.
+// then; one that reached none, or was not seen to its end, as long as the mean of its flow. Its client leaves when it
+// did, and the endpoints change when they did.
 func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
 	r := &recorded{history: h, charged: true, rated: true, service: servicesOf(h), engines: map[scheduling.EndpointID]int{}}
 	cfg, placing := h.Config, h.Scheduling
@@ -173,8 +173,8 @@ func (r *recorded) plan(at time.Time, kind planKind, v *recordedVisit) {
 // since returns a time of the recording as one of the run.
 func (r *recorded) since(t time.Time) time.Time { return epoch.Add(t.Sub(r.history.From)) }
 
-// run is the event loop: what was planned goes before changes of the endpoints, these before reports of engines, these before the timer, and this before
-// arrivals of the same instant.
+// run is the event loop. The earliest event goes first. At the same instant the order is: plans, changes of the
+// endpoints, reports of engines, the timer, arrivals.
 func (r *recorded) run() error {
 	for {
 		var next func() error

@@ -10,7 +10,7 @@ import (
 // Sizes of blocks.
 const (
 	blockBytes      = 1 << 10 // of the first manyBlocks blocks
-	largeBlockBytes = 8 << 10 // of those after them
+	largeBlockBytes = 8 << 10 // of the blocks after them
 	manyBlocks      = 512
 	// mostBlocks is how many blocks are made at most; the rest of the prompt has none.
 	mostBlocks = 4096
@@ -25,6 +25,19 @@ type Blocks struct {
 	// Ends are the ends of the blocks in bytes of text, of Bytes in all. Media are hashed, and no text.
 	Ends  []uint32
 	Bytes uint32
+}
+
+// BlockSize returns the length of a prompt's n-th block, in bytes, where nothing ends it early. The first block is block 0;
+// a prompt has no block whose size is 0, nor any after it.
+func BlockSize(n int) int {
+	switch {
+	case n < manyBlocks:
+		return blockBytes
+	case n < mostBlocks:
+		return largeBlockBytes
+	default:
+		return 0
+	}
 }
 
 // span is a part of a body.
@@ -177,10 +190,7 @@ func isMediumText(s []byte) bool { return string(s[:5]) == "data:" || isBase64(s
 // write writes text.
 func (w *blockWriter) write(p []byte) {
 	for len(p) > 0 && len(w.blocks.Keys) < mostBlocks {
-		size := blockBytes
-		if len(w.blocks.Keys) >= manyBlocks {
-			size = largeBlockBytes
-		}
+		size := BlockSize(len(w.blocks.Keys))
 		n := min(size-w.filled, len(p))
 		w.state = w.hash(w.state, p[:n])
 		w.count(n)
