@@ -9,19 +9,19 @@ import (
 
 // accounts are what is counted during a run.
 type accounts struct {
-	all     tally
-	flows   map[string]*tally
-	order   []string // of the flows' first arrivals
-	tooLong int      // requests that no engine can take: they do not arrive
-	ended   int
-	last    time.Time // when the last answer ended
-	held    []int     // by engine
-	series  series
+	all    tally
+	flows  map[string]*tally
+	order  []string // of the flows' first arrivals
+	ended  int
+	last   time.Time // when the last answer ended
+	held   []int     // by engine
+	series series
 }
 
 // tally is what is counted of some requests.
 type tally struct {
 	arrived, ok                  int
+	tooLong                      int // requests that no engine can take; they are not offered
 	outcomes                     [dispatch.NumOutcomes]int
 	prompt, cached, output, cost int64 // of those that are ok
 	wait, ttft, total, perOutput histogram
@@ -86,6 +86,11 @@ type use struct {
 	service        int64 // as the timeline counts it
 }
 
+func (a *accounts) tooLong(flow string) {
+	a.all.tooLong++
+	a.flow(flow).tooLong++
+}
+
 func (a *accounts) finished(v *visit, at time.Time, u use) {
 	a.ended++
 	a.held[v.engine]--
@@ -116,11 +121,11 @@ func (a *accounts) pass(at time.Time, s *simulation) {
 
 // balance returns an error if a request has no outcome, or several.
 func (a *accounts) balance() error {
-	ended := a.tooLong
+	ended := a.all.tooLong
 	for _, n := range a.all.outcomes {
 		ended += n
 	}
-	if ended != a.all.arrived || a.ended+a.tooLong != ended {
+	if ended != a.all.arrived || a.ended+a.all.tooLong != ended {
 		return fmt.Errorf("simulate: %d requests arrived and %d ended", a.all.arrived, ended)
 	}
 	for i, n := range a.held {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"hash/fnv"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -69,13 +70,10 @@ func (p *Prefix) popularity() []float64 {
 	return sums
 }
 
-// textHash is FNV-1a.
 func textHash(text string) uint64 {
-	h := uint64(14695981039346656037)
-	for _, c := range []byte(text) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text))
+	return h.Sum64()
 }
 
 // merged is the requests of several senders in the order of their arrival.
@@ -174,7 +172,7 @@ func (s *sender) make() Request {
 	r.Blocks = make([]uint64, r.Prompt/s.block)
 	for i := range r.Blocks {
 		if i < shared {
-			r.Blocks[i] = mixed(s.prefix + mixed(group<<20|uint64(i)))
+			r.Blocks[i] = mixed(s.prefix + mixed(group<<blockBits|uint64(i)))
 		} else {
 			s.number++
 			r.Blocks[i] = mixed(s.number)

@@ -15,6 +15,11 @@
 // Its consequences at an engine are queued, and handled before time goes on. A run is over when there are no more
 // arrivals, no engine has work and no request waits.
 //
+// # Long requests
+//
+// An engine cannot take a request whose prompt and answer are larger than its KV cache. Where only some engines can, the
+// request is confined to these, as by a subset; where none can, it is counted as too long, and not offered.
+//
 // # What is left out
 //
 // The network takes no time, and nobody leaves early or comes back after a rejection. A request's text has

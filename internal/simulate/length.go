@@ -43,11 +43,22 @@ func (l *Length) UnmarshalText(text []byte) error {
 // given reports whether the length was stated.
 func (l Length) given() bool { return l.to > 0 }
 
+// mostMeans bounds an exponential length, in means. All but one in 1e19 are shorter.
+const mostMeans = 45
+
+// most returns a length that draw never exceeds; 0 if none was stated.
+func (l Length) most() int {
+	if l.mean > 0 {
+		return min(l.to, mostMeans*l.mean)
+	}
+	return l.to
+}
+
 // draw returns a length, at least 1.
 func (l Length) draw(rng *rand.Rand) int {
 	switch {
 	case l.mean > 0:
-		return min(1+int(rng.ExpFloat64()*float64(l.mean-1)+0.5), l.to)
+		return min(1+int(min(rng.ExpFloat64(), mostMeans)*float64(l.mean-1)+0.5), l.to)
 	case l.to > l.from:
 		return l.from + rng.IntN(l.to-l.from+1)
 	default:

@@ -49,6 +49,7 @@ func medianFigures(list []*Figures) Figures {
 	tokens := func(of func(*Figures) int64) int64 { return median(list, of) }
 	f := Figures{
 		Requests: count(func(f *Figures) int { return f.Requests }), Answered: count(func(f *Figures) int { return f.Answered }),
+		TooLong:            count(func(f *Figures) int { return f.TooLong }),
 		Wait:               medianTimes(list, func(f *Figures) *Times { return &f.Wait }),
 		TTFT:               medianTimes(list, func(f *Figures) *Times { return &f.TTFT }),
 		Total:              medianTimes(list, func(f *Figures) *Times { return &f.Total }),

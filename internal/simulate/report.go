@@ -15,7 +15,7 @@ type Report struct {
 	Runs int `json:"runs,omitempty"`
 	// Seconds is the time from the first arrival's clock to the end of the last answer.
 	Seconds float64 `json:"seconds"`
-	// TooLong is the number of requests that fit no engine's KV cache; they did not arrive.
+	// TooLong is the number of requests that fit no engine's KV cache, and were not offered.
 	TooLong int `json:"tooLong"`
 	// All is what is said of all requests, and Flows of those of each flow, in the order of their first arrivals; beyond
 	// a thousand flows the others are one.
@@ -41,6 +41,8 @@ type Figures struct {
 	// Answered is how many of them were answered, and Rejected how many were not, by reason.
 	Answered int            `json:"answered"`
 	Rejected map[string]int `json:"rejected,omitempty"`
+	// TooLong is how many were neither, since they fit no engine's KV cache.
+	TooLong int `json:"tooLong,omitempty"`
 	// Wait is from the arrival to the grant, of all that were granted. TTFT is from the arrival to the first token, Total
 	// to the last, and PerToken the time between two tokens, of all that were answered.
 	Wait     Times `json:"wait"`
@@ -129,7 +131,7 @@ func (s *simulation) report(name string) *Report {
 // report returns what the accounts say.
 func (a *accounts) report(name string) *Report {
 	length := a.last.Sub(epoch)
-	r := &Report{Name: name, Seconds: length.Seconds(), TooLong: a.tooLong, All: a.all.figures(length), Over: a.series.timeline()}
+	r := &Report{Name: name, Seconds: length.Seconds(), TooLong: a.all.tooLong, All: a.all.figures(length), Over: a.series.timeline()}
 	for _, key := range a.order {
 		r.Flows = append(r.Flows, Flow{key, a.flows[key].figures(length)})
 	}
@@ -138,7 +140,7 @@ func (a *accounts) report(name string) *Report {
 
 func (t *tally) figures(length time.Duration) Figures {
 	f := Figures{
-		Requests: t.arrived, Answered: t.ok, Wait: t.wait.times(), TTFT: t.ttft.times(), Total: t.total.times(),
+		Requests: t.arrived, Answered: t.ok, TooLong: t.tooLong, Wait: t.wait.times(), TTFT: t.ttft.times(), Total: t.total.times(),
 		PerToken: t.perOutput.times(), PromptTokens: t.prompt, CachedTokens: t.cached, OutputTokens: t.output, Cost: t.cost,
 	}
 	for o, n := range t.outcomes {

@@ -244,23 +244,25 @@ func TestWorkloadErrors(t *testing.T) {
 	const head = "apiVersion: weir.dev/v1alpha1\nkind: Workload\nduration: 10s\n"
 	const client = "clients:\n- { flow: a, rate: 1, prompt: 10, output: 10"
 	for text, want := range map[string]string{
-		"":                                                                      "apiVersion: \"\": must be weir.dev/v1alpha1|kind: \"\": must be Workload|duration: 0s: must be above 0s|clients: \"none\": must have at least one",
-		head + client + ", rates: 2 }\n":                                        `clients[0].rates: unknown field (did you mean rate?) (line 5)`,
-		head + client + ", burst: 0 }\n":                                        "clients[0].burst: 0: must be from 1 to 1000000 (line 5)",
-		head + client + ", arrivals: now }":                                     `clients[0].arrivals: "now": must be poisson or even (line 5)`,
-		head + client + ", from: 11s }":                                         "clients[0].from: 11s: must be from 0s to 10s (line 5)",
-		head + client + ", from: 5s, to: 2s":                                    "not YAML",
-		head + client + ", to: 11s }":                                           "clients[0].to: 11s: must be above from (0s) and at most duration (10s) (line 5)",
-		head + client + ", off: 1s }":                                           "clients[0].off: 1s: must be at least 0s, and needs an on (line 5)",
-		head + client + ", prefix: { groups: 3 } }":                             "clients[0].prefix.tokens: 0: must be from 1 to 4194304",
-		head + client + ", prefix: { tokens: 3, zipf: -1 } }":                   "clients[0].prefix.zipf: -1: must be from 0 to 10 (line 5)",
-		head + client + ", prompt: 1 }":                                         "clients[0].prompt: given twice (line 5)",
-		head + client + ", weight: -1 }":                                        "clients[0].weight: -1: must be above 0 (line 5)",
-		head + "clients:\n- { flow: a, rate: 1, prompt: lots }":                 `clients[0].prompt: "lots": must be a number of tokens such as 500, a range such as 100..900, or a mean such as ~300 or ~300..4000 (line 5)|clients[0].output: "none": must be a number of tokens`,
-		head + "clients:\n- { rate: 0, prompt: 1, output: 1 }":                  `clients[0].flow: "": must be a name|clients[0].rate: 0: must be above 0 and at most 100000 (line 5)`,
-		head + client + " }\n- { flow: a, rate: 1, prompt: 1, output: 1 }\n":    `clients[1].flow: "a": is the flow of clients[0] already (line 6)`,
-		head + "engines:\n- { slots: 0, kvTokens: 0 }\n" + client + " }":        "engines[0].slots: 0: must be from 1 to 1048576 (line 5)|engines[0].kvTokens: 0: must be from 1 to",
-		head + "engines:\n- { count: 4000 }\n- { count: 97 }\n" + client + " }": "engines: 4097: must be at most 4096 together (line 5)",
+		"":                                                                     "apiVersion: \"\": must be weir.dev/v1alpha1|kind: \"\": must be Workload|duration: 0s: must be above 0s|clients: \"none\": must have at least one",
+		head + client + ", rates: 2 }\n":                                       `clients[0].rates: unknown field (did you mean rate?) (line 5)`,
+		head + client + ", burst: 0 }\n":                                       "clients[0].burst: 0: must be from 1 to 1000000 (line 5)",
+		head + client + ", arrivals: now }":                                    `clients[0].arrivals: "now": must be poisson or even (line 5)`,
+		head + client + ", from: 11s }":                                        "clients[0].from: 11s: must be from 0s to 10s (line 5)",
+		head + client + ", from: 5s, to: 2s":                                   "not YAML",
+		head + client + ", to: 11s }":                                          "clients[0].to: 11s: must be above from (0s) and at most duration (10s) (line 5)",
+		head + client + ", off: 1s }":                                          "clients[0].off: 1s: must be at least 0s, and needs an on (line 5)",
+		head + client + ", prefix: { groups: 3 } }":                            "clients[0].prefix.tokens: 0: must be from 1 to 4194304",
+		head + client + ", prefix: { tokens: 3, zipf: -1 } }":                  "clients[0].prefix.zipf: -1: must be from 0 to 10 (line 5)",
+		head + client + ", prompt: 1 }":                                        "clients[0].prompt: given twice (line 5)",
+		head + client + ", weight: -1 }":                                       "clients[0].weight: -1: must be above 0 (line 5)",
+		head + "clients:\n- { flow: a, rate: 1, prompt: lots }":                `clients[0].prompt: "lots": must be a number of tokens such as 500, a range such as 100..900, or a mean such as ~300 or ~300..4000 (line 5)|clients[0].output: "none": must be a number of tokens`,
+		head + "clients:\n- { rate: 0, prompt: 1, output: 1 }":                 `clients[0].flow: "": must be a name|clients[0].rate: 0: must be above 0 and at most 100000 (line 5)`,
+		head + client + " }\n- { flow: a, rate: 1, prompt: 1, output: 1 }\n":   `clients[1].flow: "a": is the flow of clients[0] already (line 6)`,
+		head + "blockTokens: 1\n" + client + ", prefix: { tokens: 4000000 } }": "clients[0].prompt: 10: with clients[0].prefix.tokens (4000000) it may have 4000010 blocks of blockTokens (1), must have at most 65536 (line 6)",
+		head + "blockTokens: 16\nclients:\n- { flow: a, rate: 1, prompt: ~100000, output: 10 }": "clients[0].prompt: 4194304: with clients[0].prefix.tokens (0) it may have 262144 blocks of blockTokens (16), must have at most 65536 (line 6)",
+		head + "engines:\n- { slots: 0, kvTokens: 0 }\n" + client + " }":                        "engines[0].slots: 0: must be from 1 to 1048576 (line 5)|engines[0].kvTokens: 0: must be from 1 to",
+		head + "engines:\n- { count: 4000 }\n- { count: 97 }\n" + client + " }":                 "engines: 4097: must be at most 4096 together (line 5)",
 	} {
 		_, err := DecodeWorkload([]byte(text))
 		if err == nil {
@@ -355,6 +357,41 @@ clients:
 	near("mean output", float64(outputs)/float64(count["poisson"]), 50, 2)
 	if len(shared) != 2 {
 		t.Errorf("the flows that share a prefix have %d first blocks in %d requests, want the prefix's 2 groups", len(shared), own)
+	}
+}
+
+// Prompts of different groups share no block, however many blocks a workload may have, and those of one group share all of
+// their prefix.
+func TestGroupsShareNothing(t *testing.T) {
+	w, err := DecodeWorkload([]byte(`
+apiVersion: weir.dev/v1alpha1
+kind: Workload
+duration: 1000s
+blockTokens: 1
+clients:
+- { flow: a, rate: 1, requests: 40, prompt: 1, output: 1, prefix: { groups: 5, tokens: 65535 } }
+- { flow: b, rate: 1, requests: 1, prompt: ~300, output: 1, prefix: { groups: 1000000, tokens: 10000 } }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beginning := map[uint64]uint64{} // by block: the first block of its prompt
+	groups := map[uint64]bool{}
+	for source := w.Requests(1); ; {
+		r, err := source.Next()
+		if err != nil {
+			break
+		}
+		groups[r.Blocks[0]] = true
+		for i, b := range r.Blocks {
+			if first, known := beginning[b]; known && first != r.Blocks[0] {
+				t.Fatalf("block %d of a prompt of %s is in another group's too", i, r.Flow)
+			}
+			beginning[b] = r.Blocks[0]
+		}
+	}
+	if len(groups) != 6 {
+		t.Errorf("%d groups, want 5 and 1", len(groups))
 	}
 }
 

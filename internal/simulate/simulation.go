@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -213,11 +214,10 @@ func (s *simulation) letArrive() error {
 		return err
 	}
 	s.accounts.arrived(v)
-	for _, e := range s.engines {
-		if !e.config.Fits(v.asked.Prompt, v.asked.Output) {
-			s.accounts.tooLong++
-			return nil
-		}
+	subset, ok := s.fitting(&v.asked)
+	if !ok {
+		s.accounts.tooLong(v.asked.Flow)
+		return nil
 	}
 	a := dispatch.Arrival{Flow: v.asked.Flow, TierName: v.asked.Tier, Tier: s.defaultTier, Cost: 1, Owner: v}
 	if s.streams.Cost == extproc.CostTokens {
@@ -232,7 +232,7 @@ func (s *simulation) letArrive() error {
 		estimated := v.charge.Estimated()
 		a.Cost, a.Tokens = fairqueue.Cost(estimated.Cost), stock.Tokens(estimated.Stock)
 	}
-	query, err := s.scheduler.Prepare(s.board.Snapshot(), scheduling.Ask{})
+	query, err := s.scheduler.Prepare(s.board.Snapshot(), scheduling.Ask{Subset: subset})
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
@@ -243,6 +243,21 @@ func (s *simulation) letArrive() error {
 	s.arrive(&v.Waiter, &a)
 	s.carryOut(v)
 	return nil
+}
+
+// fitting returns the engines that can take a request, as the subset that it is confined to; ok is false if there are none.
+func (s *simulation) fitting(r *Request) (subset scheduling.Subset, ok bool) {
+	fits := func(e *server) bool { return e.config.Fits(r.Prompt, r.Output) }
+	if !slices.ContainsFunc(s.engines, func(e *server) bool { return !fits(e) }) {
+		return scheduling.Subset{}, true
+	}
+	subset.Set = true
+	for n, e := range s.engines {
+		if endpoint, known := s.board.Snapshot().ByID(scheduling.EndpointID(n)); known && fits(e) {
+			subset.Entries = append(subset.Entries, endpoint.Address)
+		}
+	}
+	return subset, len(subset.Entries) > 0
 }
 
 // carryOut does what the machine's last event has decided. own is the request that has just arrived, if any.

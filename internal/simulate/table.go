@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,16 +17,26 @@ import (
 // mostRows is the number of flows of each configuration that a table shows.
 const mostRows = 12
 
-// WriteTable writes a line for each report and, with several flows, a line for each flow of it.
+// WriteTable writes a line for each report and, with several flows, a line for each flow of it. The column "too long" is
+// there if such requests are.
 func WriteTable(w io.Writer, reports []*Report) error {
-	t := shown.Table(table.Row{
-		"configuration", "flow", "requests", "answered", "rejected", "wait", "TTFT", "TTFT p50", "TTFT p99", "hit %", "output tokens/s",
-	}, 3)
+	tooLong := slices.ContainsFunc(reports, func(r *Report) bool { return r.TooLong > 0 })
+	columns := func(counts table.Row, long any, rest ...any) table.Row {
+		if tooLong {
+			counts = append(counts, long)
+		}
+		return append(counts, rest...)
+	}
+	t := shown.Table(columns(
+		table.Row{"configuration", "flow", "requests", "answered", "rejected"}, "too long",
+		"wait", "TTFT", "TTFT p50", "TTFT p99", "hit %", "output tokens/s",
+	), 3)
 	row := func(_ *Report, name, flow string, f *Figures) {
-		t.AppendRow(table.Row{
-			name, flow, f.Requests, f.Answered, f.Requests - f.Answered, durationText(f.Wait.Mean), durationText(f.TTFT.Mean),
-			durationText(f.TTFT.P50), durationText(f.TTFT.P99), decimal(f.HitPercent, 1), decimal(f.OutputTokensPerSec, 0),
-		})
+		t.AppendRow(columns(
+			table.Row{name, flow, f.Requests, f.Answered, f.Requests - f.Answered - f.TooLong}, f.TooLong,
+			durationText(f.Wait.Mean), durationText(f.TTFT.Mean), durationText(f.TTFT.P50), durationText(f.TTFT.P99),
+			decimal(f.HitPercent, 1), decimal(f.OutputTokensPerSec, 0),
+		))
 	}
 	writeRows(t, reports, row)
 	_, err := io.WriteString(w, t.Render()+"\n")

@@ -88,6 +88,10 @@ const (
 	mostFlowsOf = 10_000 // in one entry of clients
 	mostGroups  = 1_000_000
 	mostRate    = 100_000 // per second
+
+	// blockBits are the bits of a block's number in its prompt, and mostBlocks is the number of blocks of one prompt.
+	blockBits  = 20
+	mostBlocks = 1 << 16
 )
 
 // DecodeWorkload decodes and validates a document. The error lists all that is wrong, by path and line.
@@ -127,6 +131,7 @@ func (w *Workload) check(ps *config.Problems) {
 		path := at("clients", i)
 		c := &w.Clients[i]
 		c.check(ps, path, w.Duration)
+		c.checkBlocks(ps, path, max(1, w.Block()))
 		if first, taken := names[c.Flow]; taken && c.Flow != "" {
 			ps.Add(path+".flow", c.Flow, "is the flow of %s already", first)
 		}
@@ -185,6 +190,18 @@ func (c *Client) check(ps *config.Problems, path string, length config.Duration)
 		if p.Zipf < 0 || p.Zipf > 10*config.One {
 			ps.Add(path+".prefix.zipf", p.Zipf, "must be from 0 to 10")
 		}
+	}
+}
+
+// checkBlocks refuses prompts of too many blocks. A workload would be slow and large with them.
+func (c *Client) checkBlocks(ps *config.Problems, path string, block int) {
+	own, shared := int64(c.Prompt.most()), c.Prefix.Tokens
+	if own > MaxTokens || shared < 0 || shared > MaxTokens {
+		return // said already
+	}
+	if n := (own + shared) / int64(block); n > mostBlocks {
+		ps.Add(path+".prompt", own, "with %s.prefix.tokens (%d) it may have %d blocks of blockTokens (%d), must have at most %d",
+			path, shared, n, block, mostBlocks)
 	}
 }
 
