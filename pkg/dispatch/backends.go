@@ -131,7 +131,7 @@ func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
 		if known := m.failing[Endpoint(f.ID)]; known != nil {
-			known.foreign = f.Held
+			known.foreign = f.Held.Counted()
 			m.tellForeign(known)
 			continue
 		}

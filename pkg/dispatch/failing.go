@@ -43,7 +43,7 @@ type failing struct {
 	circuit  stock.Circuit
 	busy     time.Time    // until then it wants no request
 	held     []heldPlace  // in no order
-	foreign  stock.Amount // the stock of others there, as the machine was told
+	foreign  stock.Amount // what counts as the stock of others there
 	withheld int          // requests that count there besides
 
 	answers [6]uint64               // by the first digit of their status
@@ -114,7 +114,7 @@ func (m *Machine) began(l *Lease) {
 	e := l.Endpoint()
 	f := m.failing[e]
 	if f == nil {
-		f = &failing{endpoint: e}
+		f = &failing{endpoint: e, foreign: m.ledger.ForeignAt(stock.BackendID(e))}
 		m.failing[e] = f
 	}
 	if m.born.IsZero() {

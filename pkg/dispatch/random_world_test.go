@@ -81,9 +81,11 @@ func (o *world) tokenBounds() (lower, upper stock.Tokens) {
 	return lower, upper
 }
 
-// at is what is at a ready endpoint, ours and others'.
+// at is what is at a ready endpoint, ours and others'. Tokens are there as long as somebody's request is.
 func (o *world) at(id scheduling.EndpointID) (n int, tokens stock.Tokens) {
-	n, tokens = o.foreign[id].Requests, o.foreign[id].Tokens
+	if n = o.foreign[id].Requests; n > 0 {
+		tokens = o.foreign[id].Tokens
+	}
 	for _, r := range o.running {
 		if r.at == id {
 			n++

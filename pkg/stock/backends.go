@@ -36,6 +36,8 @@ type backend struct {
 	foreign  int // what others hold; 0 unless it is ready
 	byTier   []int32
 
+	foreignTokens Tokens // what those of others take, which the ledger does not sum
+
 	bounds Bounds // what it contributes to the pool's while it is ready
 }
 
@@ -67,7 +69,7 @@ func (l *Ledger) SetBackends(ready []Backend) {
 	for i := range before {
 		b := &before[i]
 		if _, stays := l.at[b.ID]; !stays && b.own > 0 {
-			b.ready, b.foreign = false, 0
+			b.ready, b.foreign, b.foreignTokens = false, 0, 0
 			l.enter(*b)
 		}
 	}
@@ -96,26 +98,44 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 		return false
 	}
 	l.discount(i)
-	l.backends[i].ready, l.backends[i].foreign = false, 0
+	l.backends[i].ready, l.backends[i].foreign, l.backends[i].foreignTokens = false, 0, 0
 	l.forgetIfEmpty(i)
 	l.rebound()
 	return true
 }
 
-// SetForeign replaces the stock of others at a backend, and returns what of it counts: each number is clamped to 0 to
-// MaxPerBackend or MaxTokens. The ledger itself counts the requests. ready reports whether the backend is among the
-// ready ones; at others nothing counts.
+// Counted returns what of an amount counts as the stock of others: each number is clamped to 0 to MaxPerBackend or
+// MaxTokens, and tokens without a request count as nothing, since no completion would ever free them.
+func (a Amount) Counted() Amount {
+	if a.Requests <= 0 {
+		return Amount{}
+	}
+	return Amount{min(a.Requests, MaxPerBackend), clampTokens(a.Tokens)}
+}
+
+// SetForeign replaces the stock of others at a backend, and returns what of it counts. The ledger itself counts the
+// requests. ready reports whether the backend is among the ready ones; at others nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
 	if !known || !l.backends[i].ready {
 		return Amount{}, false
 	}
-	counts = Amount{max(0, min(f.Held.Requests, MaxPerBackend)), clampTokens(f.Held.Tokens)}
+	counts = f.Held.Counted()
 	change := counts.Requests - l.backends[i].foreign
 	l.hold(i, change)
 	l.backends[i].foreign += change
+	l.backends[i].foreignTokens = counts.Tokens
 	l.atReady.foreign += change
 	return counts, true
+}
+
+// ForeignAt returns what counts as the stock of others at a backend: nothing if it is not ready.
+func (l *Ledger) ForeignAt(id BackendID) Amount {
+	i, known := l.at[id]
+	if !known {
+		return Amount{}
+	}
+	return Amount{l.backends[i].foreign, l.backends[i].foreignTokens}
 }
 
 // enter appends a backend, and returns its position.

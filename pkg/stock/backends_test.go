@@ -50,6 +50,9 @@ func TestForeignStock(t *testing.T) {
 	if counts, ready := l.SetForeign(Foreign{0, Amount{15, 1500}}); !ready || counts != (Amount{15, 1500}) || l.Stock() != 0 || l.Tokens() != 0 || l.Capacity() != 24 || !l.BelowLower() {
 		t.Errorf("15 foreign: stock %d, tokens %d, below lower %t", l.Stock(), l.Tokens(), l.BelowLower())
 	}
+	if at := l.ForeignAt(0); at != (Amount{15, 1500}) || l.ForeignAt(1) != (Amount{}) || l.ForeignAt(9) != (Amount{}) {
+		t.Errorf("15 foreign: %v there", at)
+	}
 	if l.Headroom(0) != 12 {
 		t.Errorf("15 foreign at one of two: headroom %d, want the 12 of the other", l.Headroom(0))
 	}
@@ -76,6 +79,17 @@ func TestForeignStock(t *testing.T) {
 	if l.Foreign() != 5 || !l.BelowUpper() || l.Headroom(0) != 2 {
 		t.Errorf("after changes: foreign %d, below upper %t of 4.4, headroom %d", l.Foreign(), l.BelowUpper(), l.Headroom(0))
 	}
+	lease = take(l, 1, 1)[0]
+	l.SetForeign(Foreign{0, Amount{5, 50}})
+	for _, leaves := range []func(){func() { l.RemoveBackend(0) }, func() { l.SetBackends([]Backend{{ID: 2}}) }} {
+		leaves() // it holds a lease, so the ledger knows it still
+		if at := l.ForeignAt(0); at != (Amount{}) {
+			t.Errorf("%v of others at a backend that is not ready", at)
+		}
+		l.SetBackends([]Backend{{ID: 0}, {ID: 2}})
+		l.SetForeign(Foreign{0, Amount{5, 50}})
+	}
+	l.Settle(lease)
 	l.RemoveBackend(0)
 	if l.Foreign() != 0 || !l.BelowLower() {
 		t.Errorf("its backend is gone: foreign %d", l.Foreign())

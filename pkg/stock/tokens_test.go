@@ -106,5 +106,10 @@ func TestTokensSaturate(t *testing.T) {
 	if counts, _ := l.SetForeign(Foreign{0, Amount{math.MinInt, math.MinInt64}}); counts != (Amount{}) || l.Foreign() != 0 {
 		t.Errorf("foreign below 0 counts %v", counts)
 	}
+	for _, n := range []int{0, -1} { // no completion would ever free them
+		if counts, _ := l.SetForeign(Foreign{0, Amount{n, 19}}); counts != (Amount{}) {
+			t.Errorf("19 foreign tokens of %d requests count %v", n, counts)
+		}
+	}
 	checkLedger(t, l)
 }
