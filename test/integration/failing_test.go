@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -56,9 +57,11 @@ func (s *scene) crowd(clients int, d time.Duration, who func(client int) string)
 // One of two engines answers 500 at once. Without circuits it gets nearly all requests. Weir loses at most 5 % of them, and 5 s
 // later next to none, whether all clients are one tenant or many.
 func TestOneEngineFails(t *testing.T) {
+	t.Parallel()
 	for _, clients := range []int{4, 12, 40} {
 		for _, tenants := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%d clients of %d tenants", clients, tenants), func(t *testing.T) {
+				t.Parallel()
 				s := start(t, setup{
 					models: []modelsim.Config{failingNow(500), modelsim.Fixed(8, 100*time.Millisecond)},
 					config: "profile: recommended\n" + byTenant + "requestQueueController: { slotsPerBackend: 8 }\n", file: true,
@@ -95,32 +98,36 @@ func TestOneEngineFails(t *testing.T) {
 
 // A tenant whose requests fail everywhere shuts no engine, and the others are served as they were.
 func TestATenantThatFailsEverywhere(t *testing.T) {
+	t.Parallel()
 	engine := modelsim.Fixed(8, 100*time.Millisecond)
-	bad := engine
-	bad.Quirk = modelsim.Quirk{Match: func(r *http.Request) bool { return r.Header.Get("x-tenant") == "bad" }, Status: 500}
-	s := start(t, setup{
-		models: []modelsim.Config{bad, bad},
+	engine.Quirk = modelsim.Quirk{Match: func(r *http.Request) bool { return r.Header.Get("x-tenant") == "bad" }, Status: 500}
+	with := setup{
+		models: []modelsim.Config{engine, engine},
 		config: "profile: recommended\n" + byTenant + "requestQueueController: { slotsPerBackend: 8 }\n", file: true,
-	})
-	good := func(client int) string { return fmt.Sprint("good-", client%4) }
-	alone := 0
-	for _, of := range s.crowd(16, 4*time.Second, good) {
-		alone += of.served
 	}
-	beside := 0
-	for name, of := range s.crowd(20, 4*time.Second, func(client int) string {
+	who := func(client int) string {
 		if client >= 16 {
 			return "bad"
 		}
-		return good(client)
-	}) {
-		if name != "bad" {
-			beside += of.served
-			if of.failed > 0 {
-				t.Errorf("%d requests of %s fail", of.failed, name)
+		return fmt.Sprint("good-", client%4)
+	}
+	served := func(s *scene, clients int) (n int) {
+		for name, of := range s.crowd(clients, 4*time.Second, who) {
+			if name != "bad" {
+				n += of.served
+				if of.failed > 0 {
+					t.Errorf("%d requests of %s fail", of.failed, name)
+				}
 			}
 		}
+		return n
 	}
+	s, without := start(t, with), start(t, with)
+	var alone, beside int
+	var both sync.WaitGroup // at the same time, since the machine may be busy
+	both.Go(func() { alone = served(without, 16) })
+	both.Go(func() { beside = served(s, 20) })
+	both.Wait()
 	t.Logf("others are served %d alone, %d beside it", alone, beside)
 	if beside*100 < alone*95 {
 		t.Errorf("others are served %d instead of %d", beside, alone)
@@ -134,6 +141,7 @@ func TestATenantThatFailsEverywhere(t *testing.T) {
 
 // An engine that is ten times slower than another gets less, and one that hangs next to nothing; the metrics name both.
 func TestASlowAndAHangingEngine(t *testing.T) {
+	t.Parallel()
 	quick, slow := modelsim.Fixed(8, 50*time.Millisecond), modelsim.Fixed(8, 500*time.Millisecond)
 	hangs := modelsim.Fixed(8, time.Minute)
 	s := start(t, setup{
@@ -141,7 +149,12 @@ func TestASlowAndAHangingEngine(t *testing.T) {
 		config: "profile: recommended\n" + byTenant + "requestQueueController: { slotsPerBackend: 8 }\n", file: true,
 	})
 	for range 30 {
-		s.begin(from("a")) // some of these stay at the one that hangs
+		s.begin(from("a")) // 8 of these stay at the one that hangs
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := s.models[2].WaitFor(ctx, func(m modelsim.Stats) bool { return m.InFlight == 8 }); err != nil {
+		t.Fatal(err)
 	}
 	s.crowd(8, 6*time.Second, func(int) string { return "a" })
 	answers := func(i int) float64 {
