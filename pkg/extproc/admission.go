@@ -13,6 +13,9 @@ func (st *mainStream) offer() error {
 	if err != nil {
 		return st.refuse(unplaceable(err, q.Model, st.cfg.rules.Names(q.Model) || st.cfg.rules.Names(q.Target)))
 	}
+	if placement, err = st.confine(placement); err != nil {
+		return st.refuse(err)
+	}
 	st.grant.placement = placement
 	s.metrics.countTier(q, st.cfg.Tiers)
 	model, target := q.Labels()
@@ -53,6 +56,26 @@ func (st *mainStream) offer() error {
 		st.link = s.links.open(&st.grant, q, st.begun)
 	}
 	return st.answerRequest()
+}
+
+// confine returns the placement at the engines whose context the request fits.
+func (st *mainStream) confine(placement Placement) (Placement, error) {
+	q, picker := &st.request, st.server.picker
+	length := lengthOf(q)
+	if length.Likely == 0 {
+		return placement, nil
+	}
+	subset, err := picker.Confine(q.Target, q.Subset, length)
+	if err != nil {
+		return nil, &fieldError{sentinel: flowcontrol.ErrBadRequest, message: err.Error()}
+	}
+	if subset == nil {
+		return placement, nil
+	}
+	if placement, err = picker.Prepare(q.Target, *subset); err != nil {
+		return nil, unplaceable(err, q.Model, true) // it left meanwhile
+	}
+	return placement, nil
 }
 
 // bytesPerToken is what a token has in a prompt whose length nobody estimates.

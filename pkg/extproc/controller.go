@@ -41,6 +41,9 @@ type Picker interface {
 	// if no endpoint can ever take the request, whose outcome is then unknown-model if the error is
 	// flowcontrol.ErrUnknownModel and the configuration names neither the model nor its target, else no-endpoint.
 	Prepare(model string, subset request.Subset) (Placement, error)
+	// Confine returns the endpoints of the subset whose engines take a request for model of such a length, or nil if all may.
+	// The error is a *TooLongError if none does.
+	Confine(model string, subset request.Subset, length Length) (*request.Subset, error)
 	// Rate tells the placement which endpoints have the prompt cached. It returns nil if nobody knows.
 	Rate(p Placement, prompt Prompt) Affinity
 	// Locate returns the endpoint at an address, and reports whether it is known.

@@ -189,6 +189,9 @@ type fakePicker struct {
 	lists     []string
 	prompt    Prompt
 	affinity  Affinity // nil: nobody knows
+	most      int64    // tokens that engines take; 0: any number
+	length    Length
+	confined  *request.Subset
 }
 
 func (p *fakePicker) Prepare(model string, subset request.Subset) (Placement, error) {
@@ -196,6 +199,15 @@ func (p *fakePicker) Prepare(model string, subset request.Subset) (Placement, er
 	defer p.mu.Unlock()
 	p.model, p.subset = model, subset
 	return p, p.err
+}
+
+func (p *fakePicker) Confine(_ string, _ request.Subset, length Length) (*request.Subset, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.length = length; p.most > 0 && length.Least > p.most {
+		return nil, &TooLongError{length.Least, p.most}
+	}
+	return p.confined, nil
 }
 
 func (p *fakePicker) Rate(_ Placement, prompt Prompt) Affinity {

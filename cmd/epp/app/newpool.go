@@ -51,7 +51,7 @@ func newPool(
 	}
 	p.server, err = extproc.NewServer(p.streams, extproc.Dependencies{
 		Controller: extproc.Controlled(p.controller),
-		Picker:     picker{&p.prepared, p.index},
+		Picker:     picker{&p.prepared, &p.lengths, p.index},
 		Log:        log.WithName("extproc"),
 		Registerer: p.registerer, NameRequests: p.recorder != nil,
 	})

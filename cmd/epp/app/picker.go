@@ -17,6 +17,7 @@ import (
 // lock.
 type picker struct {
 	prepared *atomic.Pointer[prepared]
+	lengths  *atomic.Pointer[lengths]
 	index    *prefix.Index
 }
 

@@ -42,6 +42,9 @@ type Pool struct {
 	// prepared is what the streams prepare their requests with, before the controller's lock.
 	prepared atomic.Pointer[prepared]
 
+	// lengths are the longest contexts that endpoints have stated; nil: none has.
+	lengths atomic.Pointer[lengths]
+
 	// mu orders changes of the pool and of the configuration, and guards the rest.
 	mu        sync.Mutex
 	published *scheduling.Snapshot // the store's newest

@@ -34,6 +34,7 @@ func (p *Pool) scrape(cfg scrape.Config, log logr.Logger) error {
 	p.scraper = scrape.New(cfg, scrape.Parts{
 		Own:    p.inFlightAt,
 		Told:   p.engineSays,
+		Listed: p.lists,
 		Failed: func(r scrape.Reason) { failures.WithLabelValues(string(r)).Inc() },
 	}, log)
 	return register(p.registerer, failures)
@@ -45,7 +46,7 @@ func (p *Pool) follow(published *scheduling.Snapshot) {
 		return
 	}
 	p.scraper.Follow(published)
-	if len(p.heard) == 0 {
+	if len(p.heard) == 0 && p.lengths.Load() == nil {
 		return
 	}
 	ready := map[scheduling.EndpointID]bool{}
@@ -53,6 +54,7 @@ func (p *Pool) follow(published *scheduling.Snapshot) {
 		e := published.At(i)
 		ready[e.ID] = e.Ready
 	}
+	p.forgetLengths(ready)
 	maps.DeleteFunc(p.heard, func(id scheduling.EndpointID, _ int) bool { return !ready[id] })
 }
 

@@ -6,6 +6,9 @@
 // trtllm-serve, Triton with TensorRT-LLM, and llama.cpp. A page is read as it comes, line by line (page.go), and only the
 // lines of known metrics are parsed: a page of 40 KB takes about 15 µs.
 //
+// It also reads the list of models of a server that answers (models.go), when it is new and every 30 s: the longest context
+// that the list states.
+//
 // # Foreign load
 //
 // An engine counts all requests inside it, whoever sent them; Weir counts its own, exactly and at once. The difference is

@@ -51,25 +51,11 @@ func (f *fetcher) urlOf(address string, attempt int) string {
 
 // fetch gets and reads a page. Redirects are not followed.
 func (f *fetcher) fetch(ctx context.Context, url string) (Reading, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	response, err := f.get(ctx, url, "text/plain;version=0.0.4")
 	if err != nil {
-		return Reading{}, fmt.Errorf("scraping: %w", err)
-	}
-	request.Header.Set("User-Agent", "weir-scrape")
-	request.Header.Set("Accept", "text/plain;version=0.0.4")
-	response, err := f.transport.RoundTrip(request)
-	if err != nil {
-		return Reading{}, fmt.Errorf("scraping: %w", err)
+		return Reading{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); {
-	case response.StatusCode != http.StatusOK:
-		return Reading{}, &failure{reason: BadStatus, text: "status " + strconv.Itoa(response.StatusCode)}
-	case media == "text/html":
-		return Reading{}, &failure{reason: HTML, text: "the page is HTML"}
-	case response.ContentLength > f.config.MostBytes:
-		return Reading{}, tooLarge(f.config.MostBytes)
-	}
 	p := f.pages.Get().(*page)
 	defer f.pages.Put(p)
 	reading, err := p.read(response.Body, f.config.MostBytes)
@@ -77,6 +63,19 @@ func (f *fetcher) fetch(ctx context.Context, url string) (Reading, error) {
 		return Reading{}, fmt.Errorf("scraping: %w", err)
 	}
 	return reading, nil
+}
+
+// acceptable returns why an answer is no page.
+func (f *fetcher) acceptable(response *http.Response) error {
+	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); {
+	case response.StatusCode != http.StatusOK:
+		return &failure{reason: BadStatus, text: "status " + strconv.Itoa(response.StatusCode)}
+	case media == "text/html":
+		return &failure{reason: HTML, text: "the page is HTML"}
+	case response.ContentLength > f.config.MostBytes:
+		return tooLarge(f.config.MostBytes)
+	}
+	return nil
 }
 
 // close closes the kept connections.

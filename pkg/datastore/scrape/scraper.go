@@ -31,6 +31,9 @@ type Parts struct {
 	// signals, and its foreign load in requests. It is called by one goroutine at a time for each endpoint, and a last time
 	// with zero values when the scraper stops to lead.
 	Told func(id scheduling.EndpointID, signals scheduling.Signals, foreign int)
+	// Listed is called with the longest context that an endpoint's list of models states, in tokens, when it changes; 0: it
+	// states none. Calls for an endpoint are as those of Told. Nil: no list is read.
+	Listed func(id scheduling.EndpointID, longest int64)
 	// Failed is called once for every scrape that fails.
 	Failed func(Reason)
 }
@@ -52,7 +55,11 @@ type Scraper struct {
 	most   int // scrapes at once
 	fetch  func(ctx context.Context, url string) (Reading, error)
 	urlOf  func(address string, attempt int) string
-	close  func()
+
+	longest func(ctx context.Context, url string) (int64, error)
+	listURL func(address string) string
+
+	close func()
 
 	wake chan struct{} // of capacity 1: the earliest due time has changed
 
@@ -68,6 +75,10 @@ type target struct {
 	address string
 	due     time.Time
 	number  int32 // in the heap; 0 while it is being scraped
+
+	// State of the list of models, for the scrape that is under way.
+	list    time.Time // its models are not listed before
+	longest int64     // as the owner knows it
 
 	status Status // this and the next are guarded by the scraper's mu
 	stop   func() // ends the scrape that is under way; nil: none is
@@ -91,7 +102,7 @@ func New(config Config, parts Parts, log logr.Logger) *Scraper {
 	f := newFetcher(config)
 	return &Scraper{
 		config: config, parts: parts, log: log, most: scrapesAtOnce(),
-		fetch: f.fetch, urlOf: f.urlOf, close: f.close,
+		fetch: f.fetch, urlOf: f.urlOf, longest: f.longest, listURL: f.listURL, close: f.close,
 		wake: make(chan struct{}, 1), leads: true, targets: map[scheduling.EndpointID]*target{},
 	}
 }
@@ -269,15 +280,17 @@ func (s *Scraper) scrape(ctx context.Context, t *target) {
 	url := s.urlOf(t.address, t.attempt)
 	reading, err := s.fetch(bounded, url)
 	ended := errors.Is(bounded.Err(), context.Canceled)
+	after := s.parts.Own(t.id)
 	stop()
 	if ended {
 		return // the program ends, or the endpoint has left
 	}
 	now := time.Now()
+	s.list(ctx, t, answers(err))
 	t.telling.Lock()
 	defer t.telling.Unlock()
 	if err == nil {
-		t.load.observe(now, reading.Running+reading.Waiting, own, s.parts.Own(t.id))
+		t.load.observe(now, reading.Running+reading.Waiting, own, after)
 		s.recovered(t, &reading)
 	} else {
 		s.failed(t, url, err)

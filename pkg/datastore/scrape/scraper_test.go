@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -216,6 +217,33 @@ func TestWarnsOnceByEndpoint(t *testing.T) {
 	})
 }
 
+// A page whose families change their types, their labels and their numbers of series from one scrape to the next is read as it
+// is: what it has no number for fails that scrape alone.
+func TestPagesThatChange(t *testing.T) {
+	p := newPage(seriesOf(Names{}))
+	const running, waiting = "vllm:num_requests_running", "vllm:num_requests_waiting"
+	for _, c := range []struct {
+		page             string
+		running, waiting int
+		fails            Reason
+	}{
+		{"# TYPE " + running + " gauge\n" + running + "{engine=\"0\"} 3\n" + waiting + "{engine=\"0\"} 1\n", 3, 1, ""},
+		{"# TYPE " + running + " counter\n" + running + " 4\n" + waiting + " 2\n", 4, 2, ""},
+		{"# TYPE " + running + " histogram\n" + running + "_bucket{le=\"1\"} 9\n" + running + " 5\n" + waiting + " 0\n", 5, 0, ""},
+		{"# TYPE " + running + " gauge\n" + running + " NaN\n" + waiting + " 0\n", 0, 0, BadValue},
+		{running + "{engine=\"0\"} 2\n" + running + "{engine=\"1\"} 3\n" + waiting + "{engine=\"0\"} 1\n" + waiting + "{engine=\"1\"} 1\n", 5, 2, ""},
+		{"# TYPE " + running + " summary\n# TYPE " + running + " gauge\n" + running + " 1\n" + waiting + " 1\n", 1, 1, ""},
+	} {
+		r, err := p.read(strings.NewReader(c.page), 1<<20)
+		switch {
+		case c.fails != "" && (err == nil || reasonOf(err) != c.fails):
+			t.Errorf("%q: %v, want %s", c.page, err, c.fails)
+		case c.fails == "" && (err != nil || r.Running != c.running || r.Waiting != c.waiting):
+			t.Errorf("%q: %+v, %v", c.page, r, err)
+		}
+	}
+}
+
 // Hanging engines do not delay the others.
 func TestHangingEnginesDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -387,6 +415,12 @@ func TestHostileServers(t *testing.T) {
 			_, _ = io.WriteString(w, "vllm")
 		},
 		"/json": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"object":"list"}`) },
+		"/bomb": func(w http.ResponseWriter, _ *http.Request) { // 64 MB of blanks; nobody has asked for gzip
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = z.Write(bytes.Repeat([]byte(" "), 64<<20))
+			_ = z.Close()
+		},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { pages[r.URL.Path](w, r) }))
 	defer server.Close()
@@ -394,6 +428,7 @@ func TestHostileServers(t *testing.T) {
 	for path, want := range map[string]Reason{
 		"/good": "", "/status": BadStatus, "/redirect": BadStatus, "/html": HTML, "/html-body": HTML, "/huge": TooLarge,
 		"/claims-huge": TooLarge, "/drip": Slow, "/hangs": Slow, "/breaks": Unreachable, "/json": NoKnownMetric,
+		"/bomb": NoKnownMetric,
 	} {
 		t.Run(path, func(t *testing.T) {
 			cfg := DefaultConfig()

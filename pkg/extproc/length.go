@@ -1,0 +1,51 @@
+package extproc
+
+import (
+	"fmt"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
+)
+
+// Length is how much of an engine's context a request takes, in tokens.
+type Length struct {
+	// Least is what its prompt certainly has. Likely is its prompt, as it is estimated, with the longest answer that it allows.
+	// Both are 0 if they are not known.
+	Least, Likely int64
+}
+
+// mostBytesPerToken is more than any tokenizer makes of text on average: runs of blanks are the longest tokens.
+const mostBytesPerToken = 32
+
+// lengthOf returns the length of a request. Of several prompts, or answers, nobody knows the longest.
+func lengthOf(q *request.Request) (l Length) {
+	s := &q.Size
+	switch {
+	case q.PassesOn || s.Answers > 1:
+		return Length{}
+	case s.Tokens >= 0:
+		l = Length{s.Tokens, s.Tokens}
+	case s.Text >= 0:
+		l = Length{s.Numbers + s.Text/mostBytesPerToken, s.Numbers + s.Text/bytesPerToken}
+	default:
+		return Length{}
+	}
+	if s.MaxOutput > 0 && !q.LooseLimit && !q.PromptOnly {
+		l.Likely += s.MaxOutput
+	}
+	return l
+}
+
+// TooLongError is the error for a prompt that no engine takes.
+type TooLongError struct {
+	// Least is what the prompt certainly has, and Most what the engines take, in tokens.
+	Least, Most int64
+}
+
+// Error returns the message for the client.
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("The prompt has %d tokens or more, and no model server takes more than %d.", e.Least, e.Most)
+}
+
+// Unwrap returns the sentinel of the outcome.
+func (e *TooLongError) Unwrap() error { return flowcontrol.ErrBadRequest }
