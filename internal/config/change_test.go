@@ -22,7 +22,7 @@ func TestChanged(t *testing.T) {
 			"requestQueueController.lowerBoundPerBackend", "requestQueueController.upperBoundPerBackend",
 			"requestQueueController.slotsPerBackend", "requestQueueController.circuits", "flows.key", "flows.discipline",
 			"flows.tieBreak", "flows.order", "flows.localityQuantum", "tiers[1].starvationThreshold", "tiers[2].starvationThreshold",
-			"responses.preset", "criticality.default", "cost",
+			"responses.preset", "criticality.default", "cost", "tokens.weights.cachedInput", "scheduling.affinity",
 		},
 	} {
 		d, err := Load(source(text))

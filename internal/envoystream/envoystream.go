@@ -13,7 +13,8 @@ import (
 // Stream is one request.
 type Stream = extprocv3.ExternalProcessor_ProcessClient
 
-// First returns the first message of a stream: the headers of a chat completion for a model, which they name, and more
+// First returns the first message of a stream that shows no body: the headers of a chat completion for a model, which they
+// name, and more
 // headers after these.
 func First(model string, more ...[2]string) *extprocv3.ProcessingRequest {
 	var headers []*corev3.HeaderValue
@@ -32,7 +33,7 @@ func First(model string, more ...[2]string) *extprocv3.ProcessingRequest {
 			RequestHeaders: &extprocv3.HttpHeaders{Headers: &corev3.HeaderMap{Headers: headers}},
 		},
 		ProtocolConfig: &extprocv3.ProtocolConfiguration{
-			RequestBodyMode: filterv3.ProcessingMode_BUFFERED, ResponseBodyMode: filterv3.ProcessingMode_NONE,
+			RequestBodyMode: filterv3.ProcessingMode_NONE, ResponseBodyMode: filterv3.ProcessingMode_NONE,
 		},
 	}
 }

@@ -93,3 +93,31 @@ func TestAffinityWithoutBodies(t *testing.T) {
 		})
 	}
 }
+
+// A tenant whose prompts begin like others' in Weir's eyes, and not in the engine's, pays for every token that the engine
+// reports as read, and without a report for all of them.
+func TestLiarsPayWhatEnginesReport(t *testing.T) {
+	body := `{"model":"m","prompt":"` + strings.Repeat("words ", 1000) + `"}`
+	cost := func(usage string) (cost int) {
+		cheap := func(c *Config) { byPrefix(c); c.Tokens.Weights.CachedInput = c.Tokens.Weights.Input / 10 }
+		inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", cheap, func(c *conversation) {
+			c.picker.affinity = &affinityLog{}
+			c.say(chat("x-gateway-model-name", "m", "content-length", fmt.Sprint(len(body))))
+			c.heard()
+			c.say(requestBodyOf(body, true))
+			c.heard()
+			c.say(responseHeaders("200", false, "content-type", "application/json"))
+			c.say(responseBodyOf(usage, true))
+			c.settled(1)
+			cost = int(c.controller.leases[0].completed[0].Cost)
+		})
+		return cost
+	}
+	const usage = `{"usage":{"prompt_tokens":1500,"completion_tokens":0%s}}`
+	told := cost(fmt.Sprintf(usage, `,"prompt_tokens_details":{"cached_tokens":1000}`))
+	lied := cost(fmt.Sprintf(usage, `,"prompt_tokens_details":{"cached_tokens":0}`))
+	silent := cost(fmt.Sprintf(usage, ""))
+	if told != 600 || lied != 1500 || silent != 1500 {
+		t.Errorf("1,500 tokens cost %d with 1,000 of them cached, %d with none, %d without a word about it", told, lied, silent)
+	}
+}

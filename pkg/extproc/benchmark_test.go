@@ -193,28 +193,33 @@ func BenchmarkWire(b *testing.B) {
 	message.ProtocolConfig = &extprocv3.ProtocolConfiguration{RequestBodyMode: requestModes[request.Buffered]}
 	for _, s := range servers {
 		b.Run(s.name, func(b *testing.B) {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				b.Fatal(err)
-			}
-			g := grpc.NewServer(grpc.ForceServerCodecV2(codec.New()))
-			extprocv3.RegisterExternalProcessorServer(g, s.server)
-			go func() { _ = g.Serve(listener) }()
-			defer g.Stop()
-			conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer func() { _ = conn.Close() }()
-			client := extprocv3.NewExternalProcessorClient(conn)
-			b.SetParallelism(16)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					exchange(b, client, message, responseHeaders("200", false))
-				}
-			})
+			benchmarkWire(b, s.server, message, responseHeaders("200", false))
 		})
 	}
+}
+
+// benchmarkWire measures exchanges of these messages with a server, over loopback.
+func benchmarkWire(b *testing.B, server extprocv3.ExternalProcessorServer, messages ...*extprocv3.ProcessingRequest) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := grpc.NewServer(grpc.ForceServerCodecV2(codec.New()))
+	extprocv3.RegisterExternalProcessorServer(g, server)
+	go func() { _ = g.Serve(listener) }()
+	defer g.Stop()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	client := extprocv3.NewExternalProcessorClient(conn)
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			exchange(b, client, messages...)
+		}
+	})
 }
 
 // exchange sends each message and waits for its answer, and then for the end.

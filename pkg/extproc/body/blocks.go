@@ -217,9 +217,16 @@ func (w *blockWriter) end() {
 	w.blocks.Keys, w.blocks.Ends = append(w.blocks.Keys, w.state), append(w.blocks.Ends, w.text)
 }
 
-// hash returns the hash of p after a state: multiply and fold, 16 bytes at a time.
+// hash returns the hash of p after a state: multiply and fold, in two lanes of 16 bytes at a time.
 func (w *blockWriter) hash(state uint64, p []byte) uint64 {
 	state ^= uint64(len(p)) * 0x9e3779b97f4a7c15
+	for other := state ^ w.c; len(p) >= 32; p = p[32:] {
+		state = fold(binary.LittleEndian.Uint64(p)^w.a, binary.LittleEndian.Uint64(p[8:])^w.c^state) ^ bits.RotateLeft64(state, 23)
+		other = fold(binary.LittleEndian.Uint64(p[16:])^w.c, binary.LittleEndian.Uint64(p[24:])^w.a^other) ^ bits.RotateLeft64(other, 29)
+		if len(p) < 64 {
+			state += mix(other)
+		}
+	}
 	for len(p) >= 16 {
 		state = fold(binary.LittleEndian.Uint64(p)^w.a, binary.LittleEndian.Uint64(p[8:])^w.c^state) ^ bits.RotateLeft64(state, 23)
 		p = p[16:]

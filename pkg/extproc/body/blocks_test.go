@@ -1,6 +1,7 @@
 package body
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -119,6 +120,46 @@ func TestSeed(t *testing.T) {
 		f, _ := Scan([]byte(none))
 		if _, ok := f.SessionKey([]byte(none), 1); ok {
 			t.Errorf("%s has a session", none)
+		}
+	}
+}
+
+// Every byte counts, wherever it stands, and so does its place.
+func TestEveryByteCounts(t *testing.T) {
+	w := blockWriter{a: mix(1), c: mix(2)}
+	for _, n := range []int{1, 15, 16, 31, 32, 33, 63, 64, 65, 96, 127, 1024} {
+		p := make([]byte, n)
+		seen := map[uint64]int{w.hash(7, p): -1}
+		for i := range p {
+			p[i] = 1
+			h := w.hash(7, p)
+			if at, ok := seen[h]; ok {
+				t.Errorf("of %d bytes, a change at %d is as one at %d", n, i, at)
+			}
+			seen[h] = i
+			p[i] = 0
+		}
+	}
+}
+
+// A client that knows the seed can build prompts that differ and have one key; with the pool's secret they have two. So they
+// gain nothing but a detour to an engine that has less of their prompt than Weir takes it to have.
+func TestCollidingPromptsNeedTheSeed(t *testing.T) {
+	collide := func(seed, at uint64) bool {
+		known := blockWriter{a: mix(seed ^ 0xa0761d6478bd642f), c: mix(seed ^ 0xe7037ed1a0b428db)}
+		one, two := make([]byte, 16), make([]byte, 16)
+		binary.LittleEndian.PutUint64(one, known.a) // the first factor is 0, so the second does not count
+		binary.LittleEndian.PutUint64(two, known.a)
+		two[9] = 1
+		w := blockWriter{a: mix(at ^ 0xa0761d6478bd642f), c: mix(at ^ 0xe7037ed1a0b428db)}
+		return w.hash(7, one) == w.hash(7, two)
+	}
+	if !collide(1, 1) {
+		t.Error("the prompts are not built as their comment says")
+	}
+	for at := range uint64(10_000) {
+		if at != 1 && collide(1, at) {
+			t.Errorf("the prompts for seed 1 collide with seed %d", at)
 		}
 	}
 }
