@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -36,7 +38,14 @@ func TestAffinityFollowsAPrompt(t *testing.T) {
 			c.say(responseHeaders("200", false, "content-type", "application/json"))
 			c.say(responseBodyOf("{}", true))
 		}, "granted"},
-		"failed": {func(c *conversation) { c.say(responseHeaders("503", true)) }, "granted, failed"},
+		"failed":  {func(c *conversation) { c.say(responseHeaders("503", true)) }, "granted, failed"},
+		"refused": {func(c *conversation) { c.say(responseHeaders("429", true)) }, "granted, failed"},
+		"answered by another endpoint": {func(c *conversation) {
+			m := responseHeaders("200", false, "content-type", "application/json")
+			m.MetadataContext = metadataOf("envoy.lb", servedKey, structpb.NewStringValue("10.9.9.9:8000"))
+			c.say(m)
+			c.say(responseBodyOf(usage, true))
+		}, "granted, failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", byPrefix, func(c *conversation) {

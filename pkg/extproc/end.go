@@ -52,19 +52,28 @@ func (st *mainStream) complete() {
 	st.tellAffinity(&c)
 }
 
-// tellAffinity tells what became of the prompt.
+// tellAffinity tells what became of the prompt. An engine that refused the request has not read it, nor has one past which
+// Envoy went.
 func (st *mainStream) tellAffinity(c *flowcontrol.Completion) {
 	a := st.grant.affinity
 	if a == nil {
 		return
 	}
-	if c.Unsent || c.Status/100 == 5 {
+	if c.Unsent || c.Status >= 400 || st.servedElsewhere() != "" {
 		a.Failed()
 		return
 	}
 	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
 		a.Reported(r.Cached)
 	}
+}
+
+// servedElsewhere returns the endpoint that served, as the response or the gate has seen it, if it is not the one picked.
+func (st *mainStream) servedElsewhere() string {
+	if e := st.response.elsewhere; e != "" {
+		return e
+	}
+	return st.link.elsewhere()
 }
 
 // countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.

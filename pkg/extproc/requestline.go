@@ -71,11 +71,7 @@ func (st *mainStream) logRequest() {
 		"wait", wait, "bypass", bypass, "endpoint", st.grant.picked, "outcome", outcome.String(), "status", status,
 		"after", time.Since(st.begun),
 	}
-	elsewhere := st.response.elsewhere
-	if elsewhere == "" {
-		elsewhere = st.link.elsewhere()
-	}
-	if elsewhere != "" {
+	if elsewhere := st.servedElsewhere(); elsewhere != "" {
 		values = append(values, "served", elsewhere)
 	}
 	if rej := st.rejection; rej != nil {

@@ -57,7 +57,8 @@ vllm:cache_config_info{block_size="16",num_gpu_blocks="200",engine="1"} 1
 sglang:num_queue_reqs{model_name="m"} 2
 sglang:token_usage{model_name="m"} 0.9
 sglang:cache_config_info{page_size="1",num_pages="450000",model_name="m"} 1.0
-sglang:num_retracted_reqs{model_name="m"} 1
+sglang:num_retracted_reqs{model_name="m"} 7
+sglang:num_retracted_requests_total{model_name="m"} 1
 `, Reading{Engine: "SGLang", Running: 12, Waiting: 2, Lacking: 2, CacheUsed: 900000, CacheTokens: 450000, Preemptions: 1}},
 		{"trtllm-serve", `trtllm_num_requests_running{engine_type="a"} 3
 trtllm_num_requests_waiting{engine_type="a"} 4

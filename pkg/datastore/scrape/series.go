@@ -76,9 +76,11 @@ var known = map[string][]series{
 		{engine: sglang, what: blockTokens, from: "page_size"},
 		{engine: sglang, what: blockTokens, from: "block_size"},
 	},
-	"sglang:max_total_num_tokens":    {{engine: sglang, what: cacheTokens}},
-	"sglang:num_retracted_reqs":      {{engine: sglang, what: preemptions}},
-	"sglang:generation_tokens_total": {{engine: sglang, what: produced}},
+	"sglang:max_total_num_tokens": {{engine: sglang, what: cacheTokens}},
+	// sglang:num_retracted_reqs is a gauge that begins anew with each line of its log.
+	"sglang:num_retracted_requests_total": {{engine: sglang, what: preemptions}},
+	"sglang:num_retracted_reqs_total":     {{engine: sglang, what: preemptions}},
+	"sglang:generation_tokens_total":      {{engine: sglang, what: produced}},
 
 	"trtllm_num_requests_running":      {{engine: trtllm, what: running}},
 	"trtllm_num_requests_waiting":      {{engine: trtllm, what: waiting}},
