@@ -78,9 +78,6 @@ func (st *mainStream) confine(placement Placement) (Placement, error) {
 	return placement, nil
 }
 
-// bytesPerToken is what a token has in a prompt whose length nobody estimates.
-const bytesPerToken = 4
-
 // leastSession is the length of a session's prompt in tokens of which nothing is known.
 const leastSession = 1000
 

@@ -68,14 +68,6 @@ func (st *mainStream) tellAffinity(c *flowcontrol.Completion) {
 	}
 }
 
-// servedElsewhere returns the endpoint that served, as the response or the gate has seen it, if it is not the one picked.
-func (st *mainStream) servedElsewhere() string {
-	if e := st.response.elsewhere; e != "" {
-		return e
-	}
-	return st.link.elsewhere()
-}
-
 // countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.
 func (st *mainStream) countUsage() {
 	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {

@@ -17,6 +17,9 @@ type Length struct {
 // mostBytesPerToken is more than any tokenizer makes of text on average: runs of blanks are the longest tokens.
 const mostBytesPerToken = 32
 
+// bytesPerToken is what a token has in a prompt whose length nobody estimates.
+const bytesPerToken = 4
+
 // lengthOf returns the length of a request. Of several prompts, or answers, nobody knows the longest.
 func lengthOf(q *request.Request) (l Length) {
 	s := &q.Size

@@ -85,3 +85,11 @@ func (st *mainStream) logRequest() {
 	}
 	st.server.log.V(requestVerbosity).Info("request", values...)
 }
+
+// servedElsewhere returns the endpoint that served, as the response or the gate has seen it, if it is not the one picked.
+func (st *mainStream) servedElsewhere() string {
+	if e := st.response.elsewhere; e != "" {
+		return e
+	}
+	return st.link.elsewhere()
+}

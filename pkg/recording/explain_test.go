@@ -68,7 +68,7 @@ type known struct {
 
 // lifeOf returns what the driver's notes say about a request.
 func (d *driver) lifeOf(number uint64) (k known) {
-	waits := false
+	waits, granted := false, false
 	for _, n := range d.story {
 		switch {
 		case n.number != number:
@@ -76,6 +76,8 @@ func (d *driver) lifeOf(number uint64) (k known) {
 				k.before++
 			}
 			continue
+		case n.stage == dispatch.StageWaiting && granted:
+			k.facts = append(k.facts, "it waits again")
 		case n.stage == dispatch.StageWaiting:
 			k.facts = append(k.facts, fmt.Sprintf("flow %q", n.flow), "It had to wait")
 		case n.stage == dispatch.StageGranted:
@@ -89,7 +91,7 @@ func (d *driver) lifeOf(number uint64) (k known) {
 				k.facts = append(k.facts, "Its place was taken by request")
 			}
 		}
-		waits = n.stage == dispatch.StageWaiting
+		waits, granted = n.stage == dispatch.StageWaiting, n.stage == dispatch.StageGranted
 	}
 	return k
 }

@@ -99,13 +99,16 @@ func cookie(header, name string) string {
 	return ""
 }
 
+// hasPrompt reports whether the request runs a model with a prompt. Forms have files instead.
+func (q *Request) hasPrompt() bool { return q.API != NoAPI && !body.IsForm(q.contentType) }
+
 // asksForPrompt reports whether affinity needs the request's body.
 func (q *Request) asksForPrompt() bool {
 	switch q.rules.cfg.Affinity.Mode {
 	case AffinityPrefix:
-		return q.API != NoAPI
+		return q.hasPrompt()
 	case AffinitySession:
-		return q.API != NoAPI && q.rules.session.inBody
+		return q.hasPrompt() && q.rules.session.inBody
 	default:
 		return false
 	}
@@ -114,7 +117,7 @@ func (q *Request) asksForPrompt() bool {
 // affine completes what affinity needs, once model and flow are known. f is nil if the body was not read.
 func (q *Request) affine(f *body.Fields, b []byte) {
 	a := &q.rules.cfg.Affinity
-	if a.Mode == AffinityOff || a.Mode == "" || q.API == NoAPI {
+	if a.Mode == AffinityOff || a.Mode == "" || !q.hasPrompt() {
 		return
 	}
 	seed := body.HashText(q.Target, q.rules.seed)

@@ -57,6 +57,7 @@ func TestAffinityReads(t *testing.T) {
 func TestAffinityAsksNoMore(t *testing.T) {
 	for name, change := range map[string]func(*sent){
 		"no inference": func(s *sent) { s.headers = headers(":method", "POST", ":path", "/tokenize", "x-team", "a") },
+		"a form":       func(s *sent) { s.headers[5], s.body = "multipart/form-data; boundary=b", "--b--\r\n" },
 		"never":        func(s *sent) { s.cfg.RequestBody = BodyNever },
 	} {
 		s := affine(Affinity{Mode: AffinityPrefix}, "x-team", "a")
