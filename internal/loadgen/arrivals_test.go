@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -122,9 +123,12 @@ func TestPoissonRunsAreRepeatable(t *testing.T) {
 
 // A schedule's requests are sent at their times, beyond MaxInFlight not at all, each with its own headers.
 func TestScheduleKeepsItsTimes(t *testing.T) {
+	var mu sync.Mutex
 	var seen []string
 	server := func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
 		seen = append(seen, r.Header.Get("X-Number")+r.Header.Get("X-All"))
+		mu.Unlock()
 		takes(time.Second)(w, r)
 	}
 	inBubble(t, server, func(b *bubble) {
@@ -136,6 +140,8 @@ func TestScheduleKeepsItsTimes(t *testing.T) {
 		if last := results[4]; last.Fault() != "unsent" {
 			b.Errorf("%+v, want unsent", last)
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		slices.Sort(seen)
 		if got := strings.Join(seen, " "); got != "0! 1! 2! 3!" {
 			b.Errorf("headers %s", got)

@@ -44,6 +44,7 @@ func TestHostileLists(t *testing.T) {
 	text := func(s string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) }
 	}
+	bomb := zipped(64 << 20)
 	lists := map[string]http.HandlerFunc{
 		"/good": text(`{"data":[{"id":"a","max_model_len":4096}]}`), "/html": text("<html>"), "/zero": text(`{"data":[{"id":"a","max_model_len":0}]}`),
 		"/less": text(`{"data":[{"id":"a","max_model_len":-1}]}`), "/fraction": text(`{"data":[{"id":"a","max_model_len":1.5}]}`),
@@ -53,7 +54,7 @@ func TestHostileLists(t *testing.T) {
 		"/hangs": func(http.ResponseWriter, *http.Request) { <-release },
 		"/bomb": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = w.Write(zipped(64 << 20))
+			_, _ = w.Write(bomb)
 		},
 		"/status": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
 	}
@@ -66,7 +67,11 @@ func TestHostileLists(t *testing.T) {
 		"/good": "", "/html": HTML, "/zero": BadValue, "/less": BadValue, "/fraction": BadValue, "/text": BadValue, "/more": BadValue,
 		"/huge": TooLarge, "/deep": BadValue, "/many": TooLarge, "/hangs": Slow, "/bomb": BadValue, "/status": BadStatus,
 	} {
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		patience := time.Minute
+		if want == Slow {
+			patience = 100 * time.Millisecond
+		}
+		ctx, stop := context.WithTimeout(t.Context(), patience)
 		longest, err := f.longest(ctx, server.URL+path)
 		stop()
 		switch {
