@@ -52,12 +52,14 @@ func (s *story) perform(command string, a arguments, block string) {
 			s.event(c, func() { s.m.Cancel(s.now, &c.w, dispatch.OutcomeClientCancelled) })
 		}
 	case "others":
-		s.event(nil, func() {
-			s.m.SetForeign(s.now, []stock.Foreign{{
-				ID:   stock.BackendID(s.endpointOf(a.words[0])),
+		var changes []stock.Foreign
+		for _, engine := range a.words {
+			changes = append(changes, stock.Foreign{
+				ID:   stock.BackendID(s.endpointOf(engine)),
 				Held: stock.Amount{Requests: a.number("requests", 0), Tokens: stock.Tokens(a.number("tokens", 0))},
-			}})
-		})
+			})
+		}
+		s.event(nil, func() { s.m.SetForeign(s.now, changes) })
 	case "says":
 		s.event(nil, func() {
 			s.m.SetSignals(s.now, s.endpointOf(a.words[0]), scheduling.Signals{
