@@ -50,7 +50,7 @@ var scenes = map[string]func(*Stage){
 	// Weir knows two model servers, but Envoy's cluster has only the first; both were picked.
 	"missing": func(s *Stage) {
 		s.serve(engine)
-		s.startEPP("--profile=recommended")
+		s.startEPP("", "profile: recommended", "scheduling: { affinity: off }") // else equal prompts all go to one of the two
 		all := s.models
 		s.models = all[:1]
 		s.startEnvoy("recommended")
