@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/internal/due"
 	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -135,38 +136,7 @@ func (p *prober) run(ctx context.Context) {
 		defer transports.close()
 		p.probe = httpProbe(transports, p.config)
 	}
-	var probing sync.WaitGroup
-	defer probing.Wait()
-	slots := make(chan struct{}, p.most)
-	timer := time.NewTimer(0)
-	timer.Stop()
-	defer timer.Stop()
-	for {
-		t, wait := p.next()
-		if t == nil {
-			var ring <-chan time.Time // nil blocks: nothing is due until something is listed
-			if wait > 0 {
-				timer.Reset(wait)
-				ring = timer.C
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-p.wake:
-			case <-ring:
-			}
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case slots <- struct{}{}:
-		}
-		probing.Go(func() {
-			p.examine(ctx, t)
-			<-slots
-		})
-	}
+	due.Run(ctx, p.most, p.wake, p.next, p.examine)
 }
 
 // next removes the target that is due from the heap and returns it. If none is due, it returns how long until the next

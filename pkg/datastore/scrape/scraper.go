@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/internal/due"
 	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -221,38 +222,7 @@ func (s *Scraper) awaken() {
 // Run scrapes until ctx is done and the last scrape has ended.
 func (s *Scraper) Run(ctx context.Context) {
 	defer s.close()
-	var scraping sync.WaitGroup
-	defer scraping.Wait()
-	slots := make(chan struct{}, s.most)
-	timer := time.NewTimer(0)
-	timer.Stop()
-	defer timer.Stop()
-	for {
-		t, wait := s.next()
-		if t == nil {
-			var ring <-chan time.Time // nil blocks: nothing is due until something is followed
-			if wait > 0 {
-				timer.Reset(wait)
-				ring = timer.C
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-s.wake:
-			case <-ring:
-			}
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case slots <- struct{}{}:
-		}
-		scraping.Go(func() {
-			s.scrape(ctx, t)
-			<-slots
-		})
-	}
+	due.Run(ctx, s.most, s.wake, s.next, s.scrape)
 }
 
 // next removes the target that is due from the heap and returns it. If none is due, it returns how long until the next one

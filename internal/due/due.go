@@ -1,0 +1,49 @@
+// Package due does tasks when their time has come, at most a given number at once. Its caller keeps the tasks, in a heap
+// below its own lock; this package owns the loop.
+//
+// Invariant: a task that next has returned is done once, unless ctx ends first. Run returns after the last one has ended.
+package due
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Run does tasks until ctx is done and the last of them has ended, at most this many at once (at least 1). The function next
+// removes the task that is due from the caller's tasks; if none is due, it returns nil and the time until one will be, or 0
+// if there are none. A value in wake makes Run ask it again.
+func Run[T any](ctx context.Context, most int, wake <-chan struct{}, next func() (*T, time.Duration), do func(context.Context, *T)) {
+	var doing sync.WaitGroup
+	defer doing.Wait()
+	slots := make(chan struct{}, most)
+	timer := time.NewTimer(0)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		task, wait := next()
+		if task == nil {
+			var ring <-chan time.Time // nil blocks: nothing is due until wake
+			if wait > 0 {
+				timer.Reset(wait)
+				ring = timer.C
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+			case <-ring:
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		doing.Go(func() {
+			do(ctx, task)
+			<-slots
+		})
+	}
+}
