@@ -63,8 +63,8 @@ func TestKeysOfPrompts(t *testing.T) {
 func TestKeysAreThoseOfBodies(t *testing.T) {
 	for _, tokens := range []int{255, 256, 5000, 512 * 256, 512*256 + 2047, 512*256 + 2048, 400_000, 8_000_000} {
 		text := []byte(`{"prompt":"` + strings.Repeat("word", tokens) + `"}`)
-		f, err := body.Scan(text)
-		if err != nil {
+		var f body.Fields
+		if err := f.Scan(text); err != nil {
 			t.Fatal(err)
 		}
 		want := f.Blocks(text, 1)

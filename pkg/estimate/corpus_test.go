@@ -57,8 +57,8 @@ type way struct {
 }
 
 func byText(w written, r *estimate.Request) {
-	f, err := body.Scan([]byte(w.Body))
-	if err != nil {
+	var f body.Fields
+	if err := f.Scan([]byte(w.Body)); err != nil {
 		panic(err)
 	}
 	r.Text, r.Numbers, r.Length = f.Prompt.Text, f.Prompt.Numbers+f.Prompt.Frames, int64(len(w.Body))

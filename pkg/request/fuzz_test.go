@@ -140,12 +140,11 @@ func checkEdits(t *testing.T, q *Request, content string) {
 	if body.IsForm(q.contentType) {
 		return
 	}
-	before, err := body.Scan([]byte(content))
-	if err != nil || len(q.Edits) == 0 {
+	var before, after body.Fields
+	if err := before.Scan([]byte(content)); err != nil || len(q.Edits) == 0 {
 		return
 	}
-	after, err := body.Scan(body.Apply([]byte(content), q.Edits...))
-	if err != nil {
+	if err := after.Scan(body.Apply([]byte(content), q.Edits...)); err != nil {
 		t.Fatalf("%s: %v", content, err)
 	}
 	if before.ModelEnd > 0 && q.Target != "" && after.Model != q.Target {

@@ -24,13 +24,12 @@ func (q *Request) ReadBody(b []byte, whole bool) error {
 	return nil
 }
 
-func (q *Request) readModel(f *body.Fields, b []byte, whole bool) (err error) {
+func (q *Request) readModel(f *body.Fields, b []byte, whole bool) error {
 	lacking := q.Model == "" && q.needsModel()
 	if !whole {
 		return q.readPart(len(b), lacking && q.API != NoAPI)
 	}
-	*f, err = scan(b, q.contentType)
-	if err != nil {
+	if err := scan(f, b, q.contentType); err != nil {
 		if q.API != NoAPI || lacking && mayNameModel(b, q.contentType) {
 			return malformed("", fmt.Sprintf("The request body is not valid: %v.", err))
 		}
@@ -62,13 +61,13 @@ func whyNoModel(f *body.Fields) string {
 	}
 }
 
-// scan reads the fields of a whole body. A body is a form if its content type says so, and JSON otherwise, whatever its
+// scan sets f to the fields of a whole body. A body is a form if its content type says so, and JSON otherwise, whatever its
 // content type: no body can hide its model behind a type that Weir does not read.
-func scan(b []byte, contentType string) (body.Fields, error) {
+func scan(f *body.Fields, b []byte, contentType string) error {
 	if body.IsForm(contentType) {
-		return body.ScanForm(b, contentType)
+		return f.ScanForm(b, contentType)
 	}
-	return body.Scan(b)
+	return f.Scan(b)
 }
 
 // mayNameModel reports whether a more lenient reader than scan could find a model in the body: a form, or bytes that

@@ -35,7 +35,7 @@ func TestAskUsage(t *testing.T) {
 		{`{"stream_options":{"continuous_usage_stats":true},"stream":true}`, ``},
 		{`{"stream_options":{"include_usage":false,"continuous_usage_stats":true},"stream":true}`, ``},
 	} {
-		f, err := Scan([]byte(c.body))
+		f, err := scan([]byte(c.body))
 		if err != nil {
 			t.Fatalf("%s: %v", c.body, err)
 		}
@@ -57,12 +57,12 @@ func TestApplySeveral(t *testing.T) {
 	for _, text := range []string{
 		`{"model":"m","stream":true,"stream_options":null}`, `{"stream_options":null,"stream":true,"model":"m"}`,
 	} {
-		f, err := Scan([]byte(text))
+		f, err := scan([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		one, other := Apply([]byte(text), f.AskUsage, f.Rename("x")), Apply([]byte(text), f.Rename("x"), f.AskUsage)
-		g, err := Scan(one)
+		g, err := scan(one)
 		if err != nil || g.Model != "x" || !g.IncludeUsage || !bytes.Equal(one, other) {
 			t.Errorf("%s became %s and %s: %v", text, one, other, err)
 		}
@@ -78,12 +78,12 @@ func FuzzAskUsage(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		fields, err := Scan(text)
+		fields, err := scan(text)
 		if err != nil || !fields.Stream || fields.AskUsage.Text == "" {
 			return
 		}
 		after := Apply(text, fields.AskUsage)
-		scanned, err := Scan(after)
+		scanned, err := scan(after)
 		if err != nil || !scanned.IncludeUsage || scanned.AskUsage.Text != "" {
 			t.Fatalf("%q became %q: %+v, %v", text, after, scanned, err)
 		}

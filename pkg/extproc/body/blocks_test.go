@@ -12,7 +12,7 @@ import (
 
 func blocksOf(t testing.TB, body string, seed uint64) Blocks {
 	t.Helper()
-	f, err := Scan([]byte(body))
+	f, err := scan([]byte(body))
 	if err != nil {
 		t.Fatalf("%v of %.80s", err, body)
 	}
@@ -110,14 +110,14 @@ func TestSeed(t *testing.T) {
 			t.Errorf("block %d has one key with two seeds", i)
 		}
 	}
-	f, _ := Scan([]byte(body))
+	f, _ := scan([]byte(body))
 	one, ok := f.SessionKey([]byte(body), 1)
 	two, _ := f.SessionKey([]byte(body), 2)
 	if !ok || one == two {
 		t.Errorf("session %x and %x, %t", one, two, ok)
 	}
 	for _, none := range []string{`{"prompt_cache_key":""}`, `{"prompt_cache_key":null}`, `{}`, `{"prompt_cache_key":7}`} {
-		f, _ := Scan([]byte(none))
+		f, _ := scan([]byte(none))
 		if _, ok := f.SessionKey([]byte(none), 1); ok {
 			t.Errorf("%s has a session", none)
 		}
@@ -172,7 +172,7 @@ func FuzzBlocks(f *testing.F) {
 	long, _ := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": "u", "content": words(5000, fmt.Sprint(r.Uint64()))}}})
 	f.Add(long)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		fields, err := Scan(b)
+		fields, err := scan(b)
 		if err != nil {
 			return
 		}
@@ -194,7 +194,7 @@ func BenchmarkBlocks(b *testing.B) {
 		fmt.Fprintf(&s, `{"role":"user","content":"%s"},`, words(4000, fmt.Sprint("word", i)))
 	}
 	body := []byte(s.String()[:s.Len()-1] + `]}`)
-	f, err := Scan(body)
+	f, err := scan(body)
 	if err != nil {
 		b.Fatal(err)
 	}

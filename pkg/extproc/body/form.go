@@ -39,18 +39,18 @@ func IsForm(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(mediaType), "multipart/form-data")
 }
 
-// ScanForm reads the field "model" of a multipart form with the given content type, and counts its files as media. The other
-// fields of the result are those of an empty body. As in Starlette and FastAPI, the last of several models counts, and a file
+// ScanForm sets f to the field "model" of a multipart form with the given content type, with its files counted as media. The
+// other fields are those of an empty body. As in Starlette and FastAPI, the last of several models counts, and a file
 // is not a string.
 //
 // It accepts only forms that mime/multipart and Starlette read alike: lines end in CRLF; there is nothing before the first
 // boundary, between a boundary and the end of its line, or after the last boundary; each part has one Content-Disposition
 // with a plain name; and the form is closed. The error is a *Form.
-func ScanForm(b []byte, contentType string) (Fields, error) {
-	f := noFields()
+func (f *Fields) ScanForm(b []byte, contentType string) error {
+	f.begin()
 	boundary, err := boundaryOf(contentType)
 	if err != nil {
-		return f, err
+		return err
 	}
 	parts := partScanner{b: b, delimiter: []byte(crlf + "--" + boundary)}
 	for bytes.HasPrefix(b[parts.i:], []byte(crlf)) { // every reader ignores blank lines before it
@@ -59,7 +59,7 @@ func ScanForm(b []byte, contentType string) (Fields, error) {
 	for {
 		p, err := parts.next()
 		if err != nil || p == nil {
-			return f, err
+			return err
 		}
 		if p.file {
 			f.Prompt.Media++
@@ -73,7 +73,7 @@ func ScanForm(b []byte, contentType string) (Fields, error) {
 		}
 		if value := b[p.start:p.end]; !utf8.Valid(value) {
 			_, err = parts.fail("the model is not UTF-8") // Starlette reads it as Latin-1
-			return f, err
+			return err
 		}
 		f.Model, f.ModelStart, f.ModelEnd = string(b[p.start:p.end]), p.start, p.end
 	}

@@ -49,7 +49,7 @@ func TestScanFormAsStarlette(t *testing.T) {
 		{"a megabyte", field(named, strings.Repeat("a", 1<<20)) + closed, formType, strings.Repeat("a", 1<<20)},
 		{"990 parts", strings.Repeat(field(`form-data; name="p"`, ""), 990) + field(named, "a") + closed, formType, "a"},
 	} {
-		f, err := ScanForm([]byte(test.form), test.contentType)
+		f, err := scanForm([]byte(test.form), test.contentType)
 		if err != nil || f.Model != test.model {
 			t.Errorf("%s: %.40q, %v, want %.40q", test.name, f.Model, err, test.model)
 		}
@@ -66,7 +66,7 @@ func TestScanFormAsStarlette(t *testing.T) {
 // A model that is a file is not a string, whatever came before it: FastAPI answers 422.
 func TestModelThatIsAFile(t *testing.T) {
 	for _, file := range []string{`; filename="x"`, `; filename=""`, `; filename*=utf-8''x`} {
-		f, err := ScanForm([]byte(field(named, "a")+field(named+file, "b")+closed), formType)
+		f, err := scanForm([]byte(field(named, "a")+field(named+file, "b")+closed), formType)
 		if err != nil || f.Model != "" || !f.ModelSeen || f.ModelEnd != 0 {
 			t.Errorf("%s: %+v, %v", file, f, err)
 		}
@@ -121,7 +121,7 @@ func TestScanFormRefuses(t *testing.T) {
 		"headers without end":              {"--b\r\n" + strings.Repeat("X: y\r\n", 10_000) + "\r\n\r\n" + one, formType},
 		"Starlette splits at another line": {field(`form-data; name="x"`, "v\r\n--b") + one, formType},
 	} {
-		f, err := ScanForm([]byte(test.form), test.contentType)
+		f, err := scanForm([]byte(test.form), test.contentType)
 		if problem := new(Form); !errors.As(err, &problem) {
 			t.Errorf("%s: model %q, %v", name, f.Model, err)
 		}
@@ -150,7 +150,7 @@ func FuzzForm(f *testing.F) {
 		f.Add([]byte(s), formType)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, contentType string) {
-		got, err := ScanForm(b, contentType)
+		got, err := scanForm(b, contentType)
 		if err != nil {
 			return
 		}
@@ -184,7 +184,7 @@ func FuzzForm(f *testing.F) {
 		}
 		if got.ModelEnd > 0 {
 			after := Apply(b, got.Rename("other"))
-			again, err := ScanForm(after, contentType)
+			again, err := scanForm(after, contentType)
 			if err != nil || again.Model != "other" || !bytes.HasPrefix(after, b[:got.ModelStart]) || !bytes.HasSuffix(after, b[got.ModelEnd:]) {
 				t.Errorf("%q rewritten: %q, %v", b, after, err)
 			}
@@ -205,11 +205,11 @@ func TestFormsOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = m.Close()
-	if f, err := ScanForm(w.Bytes(), m.FormDataContentType()); err == nil || f.Model != "" {
+	if f, err := scanForm(w.Bytes(), m.FormDataContentType()); err == nil || f.Model != "" {
 		t.Errorf("a file's name with a backslash and the word: %+v, %v", f, err)
 	}
 	plain := bytes.ReplaceAll(w.Bytes(), []byte("name model.wav"), []byte("name.wav"))
-	if f, err := ScanForm(plain, m.FormDataContentType()); err != nil || f.Model != "a" {
+	if f, err := scanForm(plain, m.FormDataContentType()); err != nil || f.Model != "a" {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -220,7 +220,7 @@ func BenchmarkFormOfManyParts(b *testing.B) {
 	b.SetBytes(int64(len(form)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if f, err := ScanForm(form, formType); err != nil || f.Model != "a" {
+		if f, err := scanForm(form, formType); err != nil || f.Model != "a" {
 			b.Fatal(f, err)
 		}
 	}
@@ -232,7 +232,7 @@ func BenchmarkForm(b *testing.B) {
 	b.SetBytes(int64(len(form)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if f, err := ScanForm(form, formType); err != nil || f.Model != "a" {
+		if f, err := scanForm(form, formType); err != nil || f.Model != "a" {
 			b.Fatal(f, err)
 		}
 	}
@@ -241,7 +241,7 @@ func BenchmarkForm(b *testing.B) {
 // Each file of a form is a part of the prompt that cannot be measured.
 func TestFilesAreMedia(t *testing.T) {
 	for body, want := range map[string]int64{field(named, "m") + closed: 0, field(named, "m") + audio + audio + closed: 2} {
-		if f, err := ScanForm([]byte(body), formType); err != nil || f.Prompt.Media != want {
+		if f, err := scanForm([]byte(body), formType); err != nil || f.Prompt.Media != want {
 			t.Errorf("%q: %d, %v; want %d", body, f.Prompt.Media, err, want)
 		}
 	}

@@ -56,7 +56,7 @@ func TestPrompt(t *testing.T) {
 		{"the last of duplicates", `{"prompt":["abc","d"],"prompt":"x"}`, size{1, 0, 0, 1}},
 		{"no list of prompts", `{"prompt":{"a":["b","c"]}}`, size{2, 0, 0, 1}},
 	} {
-		f, err := Scan([]byte(c.body))
+		f, err := scan([]byte(c.body))
 		if got := (size{f.Prompt.Text, f.Prompt.Numbers, f.Prompt.Media, f.Prompt.Prompts}); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
 		}
@@ -81,7 +81,7 @@ func TestFrames(t *testing.T) {
 		{"texts to compare", `{"query":"a","documents":["",{"text":""},""]}`, 0, 6},
 		{"the last of duplicates", `{"messages":[{},{}],"messages":[{}]}`, 4, 0},
 	} {
-		if f, err := Scan([]byte(c.body)); err != nil || f.Prompt.Frames != c.prompt || f.Pairs.Frames != c.pair {
+		if f, err := scan([]byte(c.body)); err != nil || f.Prompt.Frames != c.prompt || f.Pairs.Frames != c.pair {
 			t.Errorf("%s: %d and %d, %v; want %d and %d", c.name, f.Prompt.Frames, f.Pairs.Frames, err, c.prompt, c.pair)
 		}
 	}
@@ -100,7 +100,7 @@ func TestRest(t *testing.T) {
 		{`{"prompt":"abc","suffix":"\u0430bc","prompt_token_ids":[1,2,3]}`, 10 + 7, 0},
 		{`{"messages":[],"documents":[{"text":"one"}],"query":"q"}`, 0, 16 + 3},
 	} {
-		if f, err := Scan([]byte(c.body)); err != nil || f.Rest != c.rest || f.PairsRest != c.pairs {
+		if f, err := scan([]byte(c.body)); err != nil || f.Rest != c.rest || f.PairsRest != c.pairs {
 			t.Errorf("%s: %d and %d, %v; want %d and %d", c.body, f.Rest, f.PairsRest, err, c.rest, c.pairs)
 		}
 	}
@@ -126,7 +126,7 @@ func TestPairs(t *testing.T) {
 		{"the last of duplicates", `{"query":"1234","documents":["1"],"documents":["1","22"]}`, 2*4 + 3},
 		{"none", `{"messages":[{"content":"a"}],"input":["b"]}`, 0},
 	} {
-		f, err := Scan([]byte(c.body))
+		f, err := scan([]byte(c.body))
 		if err != nil || f.Pairs.Text != c.want {
 			t.Errorf("%s: %d, %v; want %d", c.name, f.Pairs.Text, err, c.want)
 		}
@@ -163,13 +163,13 @@ func TestLoose(t *testing.T) {
 		{"a long one, and another", `{"messages":[{"` + arguments + `":"a","x":1}]}`, 39 + 1, 5},
 		{"the last of duplicates", `{"messages":[{"x":1}],"messages":[]}`, 0, 0},
 	} {
-		f, err := Scan([]byte(c.body))
+		f, err := scan([]byte(c.body))
 		if err != nil || f.Prompt.Text != c.text || f.Prompt.Rest != c.rest {
 			t.Errorf("%s: %+v, %v; want %d and %d", c.name, f.Prompt, err, c.text, c.rest)
 		}
 	}
 	for body, rest := range map[string]int64{`{"query":{"x":12},"documents":["a",{"x":1}]}`: 2*6 + 5, `{"documents":[{"x":1}],"texts":[{"x":1}]}`: 10} {
-		if f, err := Scan([]byte(body)); err != nil || f.Pairs.Rest != rest {
+		if f, err := scan([]byte(body)); err != nil || f.Pairs.Rest != rest {
 			t.Errorf("%s: %+v, %v; want %d", body, f.Pairs, err, rest)
 		}
 	}

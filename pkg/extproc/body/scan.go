@@ -69,27 +69,22 @@ func (e *Syntax) Error() string {
 // errEnd means that the bytes end inside a value.
 var errEnd = errors.New("unexpected end")
 
-// Scan reads b, which is a whole body. The error is a *Syntax.
-func Scan(b []byte) (Fields, error) {
+// Scan sets f to the fields of b, which is a whole body. The error is a *Syntax.
+func (f *Fields) Scan(b []byte) error {
 	s := scanner{b: b, measured: noPart}
-	f := noFields()
-	err := s.top(&f)
-	switch {
-	case err == nil:
-		return f, nil
-	case errors.Is(err, errEnd):
-		return f, &Syntax{Offset: len(b), Problem: err.Error()}
-	default:
-		return f, err
+	f.begin()
+	err := s.top(f)
+	if errors.Is(err, errEnd) {
+		return &Syntax{Offset: len(b), Problem: err.Error()}
 	}
+	return err
 }
 
-// noFields are the fields of a body that has none.
-func noFields() Fields {
-	return Fields{
-		MaxTokens: Absent, MaxCompletionTokens: Absent, MaxOutputTokens: Absent, N: Absent, BestOf: Absent,
-		Prompt: Prompt{Prompts: 1}, Pairs: Prompt{Prompts: 1},
-	}
+// begin makes f the fields of a body that has none.
+func (f *Fields) begin() {
+	*f = Fields{}
+	f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens, f.N, f.BestOf = Absent, Absent, Absent, Absent, Absent
+	f.Prompt.Prompts, f.Pairs.Prompts = 1, 1
 }
 
 type scanner struct {
@@ -318,6 +313,11 @@ func inString(raw []byte) []byte {
 func number(b []byte) (float64, bool) {
 	if len(b) == 0 || b[0] != '-' && (b[0] < '0' || b[0] > '9') {
 		return 0, false
+	}
+	if len(b) <= 15 { // ParseFloat's frame of 800 bytes would make most streams copy their stacks
+		if v, err := strconv.Atoi(string(b)); err == nil {
+			return float64(v), true
+		}
 	}
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil || errors.Is(err, strconv.ErrRange)

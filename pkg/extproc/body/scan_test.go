@@ -9,6 +9,16 @@ import (
 	"testing"
 )
 
+func scan(b []byte) (f Fields, err error) {
+	err = f.Scan(b)
+	return f, err
+}
+
+func scanForm(b []byte, contentType string) (f Fields, err error) {
+	err = f.ScanForm(b, contentType)
+	return f, err
+}
+
 func TestScanFields(t *testing.T) {
 	tests := []struct {
 		body string
@@ -37,9 +47,10 @@ func TestScanFields(t *testing.T) {
 		{`{"prompt":"abcdef","prompt":"a"}`, func(f *Fields) { f.Prompt.Text = 1 }},
 	}
 	for _, test := range tests {
-		want := noFields()
+		var want Fields
+		want.begin()
 		test.want(&want)
-		got, err := Scan([]byte(test.body))
+		got, err := scan([]byte(test.body))
 		got.AskUsage, got.Rest, got.spans = Edit{}, 0, want.spans // see TestAskUsage, TestRest, TestOrderOfTemplates
 		if err != nil || got != want {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", test.body, got, err, want)
@@ -55,7 +66,7 @@ func TestScanRefuses(t *testing.T) {
 		`{"a":[1,]}`, `{"a":[1 2]}`, `{"a":{"b"}}`, `{a:1}`, `{'a':1}`, "{\"a\":\"\x01\"}", `{"a":"\x"}`, `{"a":"\u12g4"}`,
 		`model=m&prompt=x`, `{"a":` + deep + `}`,
 	} {
-		_, err := Scan([]byte(body))
+		_, err := scan([]byte(body))
 		if syntax := new(Syntax); !errors.As(err, &syntax) {
 			t.Errorf("%.40s: %v", body, err)
 		}
@@ -64,7 +75,7 @@ func TestScanRefuses(t *testing.T) {
 
 func TestRewriteChangesOneValue(t *testing.T) {
 	const text = "{ \"model\" : \"first\",\n\t\"x\": {\"model\":\"inner\"}, \"model\" :\"last\" , \"y\": 1.0 }\r\n"
-	f, err := Scan([]byte(text))
+	f, err := scan([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +97,7 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := Scan(b)
+		got, err := scan(b)
 		var want map[string]json.RawMessage
 		if oracle := json.Unmarshal(b, &want); (err == nil) != (oracle == nil && want != nil) {
 			if !strings.Contains(fmt.Sprint(err), "too deep") {
@@ -106,7 +117,7 @@ func FuzzScan(f *testing.F) {
 		}
 		if got.ModelEnd > 0 {
 			after := Apply(b, got.Rename("other"))
-			again, err := Scan(after)
+			again, err := scan(after)
 			if err != nil || again.Model != "other" {
 				t.Errorf("%q rewritten: model %q, %v", after, again.Model, err)
 			}
@@ -142,7 +153,7 @@ func BenchmarkScan(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if f, err := Scan(text); err != nil || f.MaxTokens != 100 {
+				if f, err := scan(text); err != nil || f.MaxTokens != 100 {
 					b.Fatal(f, err)
 				}
 			}
