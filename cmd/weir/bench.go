@@ -6,9 +6,10 @@ import (
 )
 
 const benchHelp = `Usage:
-  weir bench flood [flags]   a flood beside a quiet tenant: throughput, and the quiet one's latency
-  weir bench proxy [flags]   what Weir costs beside Envoy alone and beside a processor that does nothing
-  weir bench usage [flags]   what it costs that Envoy reads the usage of the answers
+  weir bench flood [flags]      a flood beside a quiet tenant: throughput, and the quiet one's latency
+  weir bench proxy [flags]      what Weir costs beside Envoy alone and beside a processor that does nothing
+  weir bench usage [flags]      what it costs that Envoy reads the usage of the answers
+  weir bench affinity [flags]   what it costs that Weir compares prompts
 
 Each starts Envoy, epp and simulated model servers on loopback, and stops them. --help after the name of one lists its flags.
 `
@@ -24,6 +25,8 @@ func runBench(args []string, stdout, stderr io.Writer) int {
 		return runBenchFlood(args[1:], stdout, stderr)
 	case "proxy":
 		return runBenchProxy(args[1:], stdout, stderr)
+	case "affinity":
+		return runBenchAffinity(args[1:], stdout, stderr)
 	case "usage":
 		return runBenchUsage(args[1:], stdout, stderr)
 	case "help", "-h", "--help":

@@ -49,6 +49,21 @@ func TestBenchProxy(t *testing.T) {
 	}
 }
 
+// The benchmark of affinity in miniature: every scenario is served, and each figure has its target.
+func TestBenchAffinity(t *testing.T) {
+	c := begin(t, "bench", "affinity", "--rounds=1", "--length=100ms", eppBuilt())
+	c.ends(t, 0)
+	for _, want := range []string{
+		"| " + affinityNoop + " |", "| " + affinitySmall + " |", "| " + affinityWithout + " |", "| " + affinityWith + " |",
+		"| " + affinityLarge + " |", "1 KB, over the no-op", "220 KB, over affinity: off",
+		"10/s of 400 KB", "at most 1.05", "at most 1.25", "at most 0.05 cores",
+	} {
+		if !strings.Contains(c.stdout.String(), want) {
+			t.Errorf("%q was not written:\n%s", want, c.stdout.String())
+		}
+	}
+}
+
 // The benchmark of usage in miniature: every scenario is served, and each ratio has its target.
 func TestBenchUsage(t *testing.T) {
 	c := begin(t, "bench", "usage", "--rounds=1", "--length=100ms", eppBuilt())

@@ -39,7 +39,7 @@ func writeTargets(w io.Writer, targets []target) bool {
 		if !t.met {
 			verdict, all = "MISSED", false
 		}
-		_, _ = fmt.Fprintf(w, "%-34s %12s   target: %-16s %s\n", t.what, t.got, t.want, verdict)
+		_, _ = fmt.Fprintf(w, "%-34s %20s   target: %-20s %s\n", t.what, t.got, t.want, verdict)
 	}
 	return all
 }
