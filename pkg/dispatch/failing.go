@@ -173,7 +173,7 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 	if t.answers != nil {
 		t.answers.add(e, failure != stock.NoFailure)
 	}
-	if f.circuit.Answered(m.now, sent, t.key, failure) && m.blames(f) && m.mayShut(e) {
+	if f.circuit.Answered(m.now, sent, t.key, failure) && m.blames(f, m.now.Sub(sent)) && m.mayShut(e) {
 		f.circuit.Open(m.now)
 	}
 	switch {
@@ -202,8 +202,9 @@ func (f *failing) hold(tenant string, until time.Time, most int) {
 	}
 }
 
-// blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere.
-func (m *Machine) blames(f *failing) bool {
+// blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere. The last failure came
+// after a request that took so long.
+func (m *Machine) blames(f *failing, took time.Duration) bool {
 	flows, enough := f.circuit.Suspects()
 	if enough {
 		return true
@@ -214,19 +215,24 @@ func (m *Machine) blames(f *failing) bool {
 			return false
 		}
 		n, failures := t.answers.elsewhere(f.endpoint)
-		return failures > fewFailures || n == 0 && !f.runsElsewhere(t)
+		return failures > fewFailures || n == failures && !m.outlives(t, f, took)
 	})
 }
 
-// runsElsewhere reports whether a tenant has requests in flight at other endpoints, which have not failed yet.
-func (f *failing) runsElsewhere(t *tenant) bool {
-	here := 0
-	for l := range f.leases.All() {
-		if l.flow.tenant == t {
-			here++
+// outlives reports whether a tenant has a request at another endpoint that has run for at least leastHold, and for twice as
+// long as the one that failed took.
+func (m *Machine) outlives(t *tenant, f *failing, took time.Duration) bool {
+	for _, other := range m.failing { // in any order: one is enough
+		if other == f {
+			continue
+		}
+		for l := range other.leases.All() {
+			if l.flow.tenant == t && m.now.Sub(m.sentAt(m.now, (*Lease)(l))) >= max(leastHold, 2*took) {
+				return true
+			}
 		}
 	}
-	return t.inflight > here
+	return false
 }
 
 // mayShut reports whether an endpoint may be shut: at least as many others of the pool, and of each lane in which requests

@@ -16,6 +16,7 @@ type client struct {
 	estimate fairqueue.Cost // at the dispatch, and of the stock
 	costs    fairqueue.Cost // in the end
 	takes    time.Duration
+	status   int   // of its answers; 0: nothing is known of them
 	lane     []int // nil: all endpoints
 
 	*Waiter
@@ -29,6 +30,7 @@ type client struct {
 type contest struct {
 	*shared
 	clients []*client
+	each    func() // after each answer; may be nil
 }
 
 // sends lets a client's next request come.
@@ -76,9 +78,12 @@ func (c *contest) lasts(d time.Duration) {
 		}
 		c.clock, next.runs = next.ends, false
 		next.answers++
-		c.Complete(c.clock, next.Lease(), next.costs)
+		c.Answered(c.clock, next.Lease(), next.costs, Answer{Status: next.status})
 		c.follow()
 		c.sends(next)
+		if c.each != nil {
+			c.each()
+		}
 	}
 }
 
