@@ -2,6 +2,7 @@ package child
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"sync"
 )
@@ -28,6 +29,22 @@ func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
+}
+
+// LogFile is the path of a file to which a child writes by itself: a line can be read as soon as the child goes on, whereas
+// through a pipe it comes later.
+type LogFile string
+
+// Create creates the file for exec.Cmd, to which it must be given as it is. The caller closes it once the child has started.
+func (l LogFile) Create() (*os.File, error) { return os.Create(string(l)) }
+
+// String returns what has been written until now; an error if the file cannot be read.
+func (l LogFile) String() string {
+	text, err := os.ReadFile(string(l))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // Tail returns the last lines of a text, for messages.

@@ -83,6 +83,9 @@ models: [ { name: chat, targets: [ { name: chat-large-v1, weight: 3 }, { name: v
 // withTrailers enables trailers in both directions: the shipped files leave them off, since HTTP/1.1 clients do not
 // expect any. This tests Weir's part.
 func withTrailers(b envoyrun.Bootstrap) error {
+	// An answer may come before all of a large body is sent. Envoy resets the connection after 1 s, by which a client that the
+	// machine holds up loses the answer.
+	b.ConnectionManager()["delayed_close_timeout"] = "60s"
 	b.ConnectionManager()["http_protocol_options"] = map[string]any{"enable_trailers": true}
 	for _, o := range envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options") {
 		envoyrun.Object(o)["explicit_http_config"] = map[string]any{

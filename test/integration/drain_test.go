@@ -144,9 +144,7 @@ func TestDrainUnderLoad(t *testing.T) {
 						got.err, got.body)
 				}
 			}
-			if told := strings.Count(s.epp.log.String(), `"outcome":"draining"`); told != all.rejected {
-				t.Errorf("Weir rejected %d, but %d clients know of it", told, all.rejected)
-			}
+			s.epp.told(all.rejected, `"outcome":"draining"`)
 		})
 	}
 }

@@ -110,6 +110,7 @@ func TestEndpointThatEnvoyLacks(t *testing.T) {
 					t.Errorf("%v picks of %s are said to be served elsewhere", n, address)
 				}
 			}
+			s.epp.told(1, "elsewhere")
 			var warnings []string
 			for line := range strings.Lines(s.epp.log.String()) {
 				if strings.Contains(line, "elsewhere") {

@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,21 @@ func (e *epp) waitFor(want float64, name string, labels ...string) {
 		}
 		return nil
 	})
+}
+
+// told waits until epp's log has a text so many times, and fails the test if it has it more often.
+func (e *epp) told(times int, text string) {
+	e.t.Helper()
+	count := func() int { return strings.Count(e.log.String(), text) }
+	eventually(e.t, fmt.Sprintf("%q in the log", text), func() error {
+		if n := count(); n < times {
+			return fmt.Errorf("%d times, want %d", n, times)
+		}
+		return nil
+	})
+	if n := count(); n != times {
+		e.t.Errorf("%q is in the log %d times, want %d", text, n, times)
+	}
 }
 
 // settled waits until nothing is queued, held or in flight: the accounts are back at zero.

@@ -130,7 +130,7 @@ type epp struct {
 	*child.Process
 
 	t         *testing.T
-	log       *child.Log
+	log       child.LogFile
 	address   string // ext_proc
 	health    string
 	metrics   string // http://…
@@ -158,7 +158,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	} else if !slices.ContainsFunc(with.flags, func(f string) bool { return strings.HasPrefix(f, "--config-") }) {
 		flags = append(flags, "--profile=wfq")
 	}
-	e := &epp{t: t, log: &child.Log{}}
+	e := &epp{t: t, log: child.LogFile(filepath.Join(dir, "epp.log"))}
 	if with.file {
 		e.endpoints = filepath.Join(dir, "endpoints.yaml")
 		e.setEndpoints(addresses...)
@@ -167,8 +167,12 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 		flags = append(flags, "--endpoints="+strings.Join(addresses, ","))
 	}
 	cmd := exec.Command(binaries.Path(binaries.EPP), append(flags, with.flags...)...)
-	cmd.Stdout, cmd.Stderr = e.log, e.log
-	var err error
+	log, err := e.log.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
 	if e.Process, err = child.Start(cmd); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -108,12 +107,7 @@ func TestWithoutMetricsOfTheEngine(t *testing.T) {
 		s := start(t, setup{
 			models: []modelsim.Config{batching(16)}, config: "profile: recommended\n" + config, flags: []string{"--scrape-path=/nothing"},
 		})
-		within(t, 30*time.Second, "the line", func() error {
-			if n := strings.Count(s.epp.log.String(), "the metrics of the endpoint cannot be read"); n != 1 {
-				return fmt.Errorf("%d lines", n)
-			}
-			return nil
-		})
+		s.epp.told(1, "the metrics of the endpoint cannot be read")
 		if b := s.bound(0); b != want {
 			t.Errorf("%q: a bound of %d", config, b)
 		}

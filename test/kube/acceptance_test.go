@@ -69,6 +69,7 @@ spec: {modelName: talk, poolRef: {name: chat}}
 	if got := w.condition(rewrites, "bad", "Theirs"); got == nil || got.Reason != "R" {
 		t.Errorf("the condition of somebody else is %+v", got)
 	}
+	e.logs(bad.Message)
 	if n := strings.Count(e.log.String(), bad.Message); n != 1 {
 		t.Errorf("the log says %d times what is wrong", n)
 	}

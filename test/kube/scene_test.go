@@ -190,7 +190,7 @@ func (w *world) remove(name string, grace int64) {
 type epp struct {
 	*child.Process
 	t                      *testing.T
-	log                    *child.Log
+	log                    child.LogFile
 	grpc                   *grpc.ClientConn
 	health                 healthv1.HealthClient
 	address, metrics, page string
@@ -211,18 +211,23 @@ func (w *world) epp(flags ...string) *epp {
 func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 	w.t.Helper()
 	t := w.t
-	ports := filepath.Join(t.TempDir(), "ports.json")
+	dir := t.TempDir()
+	ports := filepath.Join(dir, "ports.json")
 	flags = append([]string{
 		"--kubeconfig=" + kubeconfig, "--pool-namespace=" + w.namespace,
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--secure-serving=false", "--metrics-endpoint-auth=false", "--ports-file=" + ports, "--min-drain=0s",
 		"--profile=wfq",
 	}, flags...)
-	e := &epp{t: t, log: &child.Log{}}
+	e := &epp{t: t, log: child.LogFile(filepath.Join(dir, "epp.log"))}
 	cmd := exec.Command(binaries.Path(binaries.EPP), flags...)
 	cmd.Env = append(os.Environ(), w.environment...)
-	cmd.Stdout, cmd.Stderr = e.log, e.log
-	var err error
+	log, err := e.log.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
 	if e.Process, err = child.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
