@@ -19,10 +19,11 @@ func (p *plant) inside(i int, d time.Duration) float64 {
 	return float64(sum) / float64(n)
 }
 
-// wantBound checks that a bound is that of an engine with so many slots: no less, and little more.
+// wantBound checks that a bound is that of an engine with so many slots: no less, and little more. An eighth more may be right:
+// where a step ends many requests, those that follow them are on their way during the next one.
 func (p *plant) wantBound(what string, r, i, slots int) {
 	p.Helper()
-	if b := p.bound(r, i); b < slots || float64(b) > float64(slots)+mostInside(slots) {
+	if b := p.bound(r, i); b < slots || b > slots+max(2, slots/8) {
 		p.Errorf("%s: the bound is %d, and the engine has %d slots", what, b, slots)
 	}
 }
@@ -52,7 +53,13 @@ func TestBoundFollowsItsEngine(t *testing.T) {
 				if n := p.inside(0, time.Minute); n > mostInside(slots) {
 					t.Errorf("%.1f wait inside", n)
 				}
-				p.wantBound("after 8 min", 0, 0, slots)
+				least := slots
+				p.watch = func() { least = min(least, p.bound(0, 0)) }
+				p.run(time.Minute)
+				p.wantBound("after 9 min", 0, 0, slots)
+				if least < slots {
+					t.Errorf("the bound was %d for a time", least)
+				}
 				best := 0.0
 				for _, fixed := range []int{slots, slots + slots/8, slots + slots/4} {
 					q := loaded(fixed)
@@ -64,6 +71,32 @@ func TestBoundFollowsItsEngine(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Answers of one token end with the step that they begin with, so the engine's gauge of running requests is always 0. Its
+// steps are full all the same.
+func TestAnswersOfOneToken(t *testing.T) {
+	loaded := func(fixed int) *plant {
+		p := newPlant(t, 1, fixed, slotsOf(64))
+		p.size = func(lot *rand.Rand) (int, int) { return 100 + lot.IntN(200), 1 }
+		p.clients(p.weirs[0], "a", 700, time.Hour)
+		p.run(30 * time.Second)
+		return p
+	}
+	p := loaded(0)
+	least := p.bound(0, 0)
+	p.watch = func() { least = min(least, p.bound(0, 0)) }
+	rate := p.rate(2 * time.Minute)
+	best := 0.0
+	for _, fixed := range []int{64, 72, 80} {
+		best = max(best, loaded(fixed).rate(2*time.Minute))
+	}
+	if least < 64 || rate < .98*best {
+		t.Errorf("a bound of %d for a time, %.1f tokens/s, and %.1f with the best fixed one", least, rate, best)
+	}
+	if n := p.inside(0, time.Minute); n > mostInside(64) {
+		t.Errorf("%.1f wait inside", n)
 	}
 }
 
@@ -85,7 +118,7 @@ func TestOneOfTwoFalls(t *testing.T) {
 	p.engines[0].cfg.Slots = 16
 	p.restart(0)
 	least := 64
-	p.watch = func() { least = min(least, p.engines[1].load.Running) }
+	p.watch = func() { least = min(least, p.engines[1].Load().Running) }
 	p.run(30 * time.Second)
 	p.wantBound("the one that fell", 0, 0, 16)
 	p.wantBound("the other", 0, 1, 64)

@@ -66,7 +66,7 @@ func (l *Learned) Follow(now time.Time, r Report) (changed bool) {
 		l.quiet = now.Add(quietTime)
 		l.set(min(l.bound, r.Running))
 	case crowded && l.crowded && r.Running <= l.last.Running:
-		l.set(r.Running + 1)
+		l.set(l.enough(&r))
 	case l.mayGrow(now, &r):
 		grown := l.bound + 1
 		if !l.shrunk {
@@ -77,6 +77,14 @@ func (l *Learned) Follow(now time.Time, r Report) (changed bool) {
 	}
 	l.known, l.crowded, l.last = true, crowded, r
 	return l.bound != before
+}
+
+// enough returns a bound that keeps the engine full and one request waiting, by reports of an engine that keeps some waiting.
+// Requests that are held and do not wait run, begin to with the next step, or are on their way: the running ones alone are too
+// few, since an engine counts them when a step has ended some.
+func (l *Learned) enough(r *Report) int {
+	busy := max(r.Held-r.Waiting, l.last.Running)
+	return max(min(busy+1, l.bound), r.Running+1)
 }
 
 // mayGrow reports whether more would be of use: requests wait, none of them inside the engine, and the engine works.

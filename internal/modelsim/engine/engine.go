@@ -87,8 +87,8 @@ type timing interface {
 	step(now time.Time)
 	// sync brings up to date what has happened by now without an event.
 	sync(now time.Time)
-	// began returns the running and waiting sequences that the step in progress has begun with.
-	began() (running, waiting int)
+	// published returns the running and waiting sequences as the engine's gauges have them.
+	published() (running, waiting int)
 	// forget drops a sequence that has just left the running ones.
 	forget(s *sequence)
 }
@@ -199,12 +199,12 @@ func (e *Engine) Load() Load {
 	}
 }
 
-// Published returns Load as vLLM publishes it, at the end of each step: Running and Waiting are those that the step in
-// progress has begun with, so requests that have arrived since, and may join the next one, do not wait yet. In fixed time it
-// is Load.
+// Published returns Load as vLLM publishes it, at the end of each step: Running are those that the step has left running, and
+// Waiting those that waited when it began. So requests that have arrived since do not wait yet, and while others wait, a place
+// that the step has made free is empty until the next step ends. In fixed time it is Load.
 func (e *Engine) Published() Load {
 	l := e.Load()
-	l.Running, l.Waiting = e.time.began()
+	l.Running, l.Waiting = e.time.published()
 	return l
 }
 

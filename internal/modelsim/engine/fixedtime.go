@@ -47,7 +47,7 @@ func (t *fixedTime) step(now time.Time) {
 
 func (t *fixedTime) sync(time.Time) {}
 
-func (t *fixedTime) began() (running, waiting int) {
+func (t *fixedTime) published() (running, waiting int) {
 	return len(t.engine.running), len(t.engine.waiting)
 }
 

@@ -17,7 +17,8 @@ type stepTime struct {
 	steps   int           // of the run that have not ended; 0: no step is in progress
 	blocked *sequence     // the head of the queue that could not join the batch; nil if nobody waited
 
-	running, waiting int // when the step in progress began
+	waiting          int // when the step in progress began
+	left, leftBehind int // by the step that ended last: the running ones then, and those that waited when it began
 }
 
 func (t *stepTime) next() (time.Time, bool) {
@@ -73,7 +74,7 @@ func (t *stepTime) fill(now time.Time) {
 		e.join(s)
 		schedule(s, n)
 	}
-	t.running, t.waiting = len(e.running), len(e.waiting)
+	t.waiting = len(e.waiting)
 	if len(t.batch) == 0 {
 		return
 	}
@@ -130,10 +131,11 @@ func (t *stepTime) pass(steps int) {
 		t.engine.cache.grow(s, s.computed+1) // there is room, by equalSteps
 	}
 	t.engine.generated += uint64(steps) * uint64(len(t.batch))
-	t.running, t.waiting = len(t.engine.running), len(t.engine.waiting)
+	t.waiting = len(t.engine.waiting)
+	t.left, t.leftBehind = len(t.engine.running), t.waiting
 }
 
-func (t *stepTime) began() (running, waiting int) { return t.running, t.waiting }
+func (t *stepTime) published() (running, waiting int) { return t.left, t.leftBehind }
 
 // step ends the run in progress: each sequence whose known tokens are all computed gains one.
 func (t *stepTime) step(now time.Time) {
@@ -152,6 +154,7 @@ func (t *stepTime) step(now time.Time) {
 			t.engine.produce(s, now, 1)
 		}
 	}
+	t.left, t.leftBehind = len(t.engine.running), t.waiting
 }
 
 // forget ends the run with its present step, from which the sequence is missing.
