@@ -61,7 +61,7 @@ usage: body
 requestBody: always
 passOn: queue
 limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxHeaders: 98, bodyTimeout: 5s, maxFlows: 4 }
-scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], affinity: prefix, affinityScope: flow, affinitySession: "cookie:s", affinitySeed: x, tieBreak: random, fallbacks: 7 }
+scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], affinity: prefix, affinityScope: flow, affinitySession: "cookie:s", affinitySeed: x, tieBreak: random, fallbacks: 7, prefillThreshold: 8, prefillTokens: 9 }
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	if text := fmt.Sprintf("%+v", streams); !strings.HasSuffix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
-	want = "{Filters:[ready] Scorers:[{Name:least-stock Weight:5}] Picker:max-score TieBreak:random Fallbacks:7}"
+	want = "{Filters:[ready] Scorers:[{Name:least-stock Weight:5}] Picker:max-score TieBreak:random Fallbacks:7 PrefillThreshold:8 PrefillTokens:9}"
 	if text := fmt.Sprintf("%+v", d.SchedulingConfig()); text != want {
 		t.Errorf("got %s", text)
 	}

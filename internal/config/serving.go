@@ -259,6 +259,17 @@ type Scheduling struct {
 	//
 	// Default: Gateways that take one address only would not understand a list.
 	Fallbacks int64 `yaml:"fallbacks" default:"0" sets:"scheduling.Fallbacks"`
+	// Where there are prefill engines, the least number of tokens of a prompt, less those that the decode engine has cached,
+	// for which one of them reads it. Shorter prompts are read by the decode engine. It takes affinity: prefix, since the
+	// length of a prompt is known by its body. From 0 to 4194304.
+	//
+	// Default: Dynamo's: sending the KV cache of a shorter prompt from one engine to another costs more than it saves.
+	PrefillThreshold int64 `yaml:"prefillThreshold" default:"5000" sets:"scheduling.PrefillThreshold"`
+	// Tokens of prompts that a prefill engine may have to read before it gets no other one, of any length; 0 means no
+	// limit. An endpoints file may state another number for an endpoint (prefillTokens). From 0 to 1073741824.
+	//
+	// Default: Two steps of an engine's chunked prefill (--max-num-batched-tokens 8192): one is read, the next one is there.
+	PrefillTokens int64 `yaml:"prefillTokens" default:"16384" sets:"scheduling.PrefillTokens"`
 }
 
 // Scorer is a scorer and its weight.

@@ -242,6 +242,16 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	return w.stage != StageEnded || w.outcome != OutcomePreempted
 }
 
+// Prefilled means that the prefill engine of the lease, if it has one, has read the prompt: the prefill place is free. Only the
+// first call has an effect.
+func (m *Machine) Prefilled(now time.Time, l *Lease) {
+	m.begin(now)
+	if w := l.Waiter(); l.Prefills() && (w.stage == StageSent || w.stage == StageStreaming) {
+		m.freeReservation(l.reservation.Take(scheduling.Prefilling))
+		m.run()
+	}
+}
+
 // ServedElsewhere means that another endpoint than the picked one serves the request, because Envoy went on to a
 // fallback. The lease, and with it the endpoint's stock, moves there.
 func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
@@ -260,12 +270,13 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	if !serves {
 		return
 	}
-	victim, counted, left := l.victimIndex > 0, l.counted, l.reservation
+	victim, counted := l.victimIndex > 0, l.counted
 	m.left(l)
 	m.victims.remove(l)
 	m.uncountLease(l)
 	m.addTokensAt(l, -l.held.Tokens())
-	l.reservation = r
+	left := l.reservation.Take(scheduling.Serving).Join(r.Take(scheduling.Prefilling))
+	l.reservation = l.reservation.Join(r) // the prompt is read where it was to be read
 	m.ledger.Move(&l.held, stock.BackendID(e))
 	m.began(l)
 	m.addTokensAt(l, l.held.Tokens())

@@ -19,7 +19,8 @@ type Bound = scheduling.Bound
 // EndpointSet is a set of endpoints. The machine keeps one for each tenant that is at its cap at some endpoint.
 type EndpointSet = scheduling.EndpointSet
 
-// Reservation is what a placement holds at the Placer; it may be empty.
+// Reservation is what a placement holds at the Placer: an endpoint, and the prefill engine that reads the prompt for it, if
+// any; it may be empty.
 type Reservation = scheduling.Reservation
 
 // The bounds.

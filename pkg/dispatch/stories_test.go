@@ -30,7 +30,8 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 // The events:
 //
 //	config                   the configuration file, in the indented lines that follow; apiVersion and kind may be left out
-//	engine NAME KEY=VALUE …  a model server joins, or changes: slots, models=M,…, max (its limit of requests in flight);
+//	engine NAME KEY=VALUE …  a model server joins, or changes: slots, models=M,…, max (its limit of requests in flight),
+//	                         role, prefill (the tokens that it may have to read, as a prefill engine);
 //	                         "engine NAME gone" takes it out of the pool
 //	ready NAME, unready NAME
 //	arrive FLOW KEY=VALUE …  tier (the configured default), class, cost, tokens, model, subset=ENGINE,…, deadline, n;
@@ -288,7 +289,7 @@ func (s *story) reload(block string) {
 func (s *story) setPool() {
 	var ready []stock.Backend
 	for _, e := range s.pool {
-		if e.Ready {
+		if e.Ready && e.Work.Serves() {
 			ready = append(ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(e.Slots)})
 		}
 	}
@@ -315,6 +316,10 @@ func (s *story) engine(a arguments) {
 	}
 	e := &s.pool[i]
 	e.Slots, e.MaxInFlight = a.number("slots", e.Slots), a.number("max", e.MaxInFlight)
+	e.PrefillTokens = int64(a.number("prefill", int(e.PrefillTokens)))
+	if role, given := a.named["role"]; given {
+		e.Work, _ = scheduling.WorkOf(role)
+	}
 	if _, given := a.named["models"]; given {
 		e.Models = a.list("models")
 	}
@@ -381,15 +386,23 @@ func (s *story) arrive(how string, a arguments) {
 	}
 	if prompt := a.number("prompt", 0); prompt > 0 {
 		r := &scheduling.Ratings{Prompt: int64(prompt), Floor: int64(a.number("floor", 0))}
+		atPrefill := &scheduling.Ratings{Prompt: r.Prompt}
 		for _, of := range a.list("cached") {
 			name, tokens, _ := strings.Cut(of, ":")
 			n, err := strconv.Atoi(tokens)
 			if err != nil {
 				s.Fatal(err)
 			}
-			r.Above = append(r.Above, scheduling.Cached{ID: s.endpointOf(name), Tokens: int64(n)})
+			cached, at := scheduling.Cached{ID: s.endpointOf(name), Tokens: int64(n)}, &r.Above
+			if slices.ContainsFunc(s.pool, func(e scheduling.Endpoint) bool { return e.ID == cached.ID && !e.Work.Serves() }) {
+				at = &atPrefill.Above
+			}
+			*at = append(*at, cached)
 		}
 		q.Rate(r)
+		if len(q.Prefills(nil)) > 0 {
+			q.RatePrefill(atPrefill)
+		}
 	}
 	arrival := dispatch.Arrival{
 		Flow: flow, TierName: s.defaultTier(), Cost: fairqueue.Cost(a.number("cost", 1)),

@@ -42,6 +42,9 @@ func (s *story) perform(command string, a arguments, block string) {
 			s.say(c.name, "its answer is not let through")
 		}
 		c.stage = c.w.Stage()
+		if c.w.Granted().Prefills() {
+			s.event(nil, func() { s.m.Prefilled(s.now, c.w.Granted()) })
+		}
 	case "complete":
 		s.complete(a)
 	case "raise", "usage":
@@ -128,12 +131,21 @@ func (s *story) verdict(c *character) {
 	case c.stage == dispatch.StageEnded:
 		s.say(c.name, "%s", rejection(w.Outcome(), w.RetryAfter()))
 	case w.Bypassed():
-		s.say(c.name, "to %s, at once", s.nameOf(w.Lease().Endpoint()))
+		s.say(c.name, "to %s, at once", s.placesOf(w))
 	case w.Lease().Promoted():
-		s.say(c.name, "to %s after %v, promoted", s.nameOf(w.Lease().Endpoint()), w.Waited())
+		s.say(c.name, "to %s after %v, promoted", s.placesOf(w), w.Waited())
 	default:
-		s.say(c.name, "to %s after %v%s", s.nameOf(w.Lease().Endpoint()), w.Waited(), s.overtaken(c))
+		s.say(c.name, "to %s after %v%s", s.placesOf(w), w.Waited(), s.overtaken(c))
 	}
+}
+
+// placesOf names where a request is, and the prefill engine that reads its prompt, if any.
+func (s *story) placesOf(w *dispatch.Waiter) string {
+	text := s.nameOf(w.Lease().Endpoint())
+	if e := w.Lease().PrefillEngine(); e != dispatch.NoEndpoint {
+		text += " (read by " + s.nameOf(e) + ")"
+	}
+	return text
 }
 
 // overtaken says whom a request has overtaken, because of what an engine has cached of it.
@@ -262,7 +274,7 @@ func (s *story) show() {
 	for _, e := range s.pool {
 		var names []string
 		for _, c := range s.inFlight() {
-			if c.w.Lease().Endpoint() == e.ID {
+			if c.w.Lease().Endpoint() == e.ID || c.w.Lease().PrefillEngine() == e.ID {
 				names = append(names, c.name)
 			}
 		}
@@ -316,10 +328,15 @@ func (s *story) check() {
 		}
 	}
 	inFlight := s.inFlight()
+	places := len(inFlight)
 	for _, c := range inFlight {
 		at[c.w.Lease().Endpoint()]++
+		if e := c.w.Lease().PrefillEngine(); e != dispatch.NoEndpoint {
+			at[e]++
+			places++
+		}
 	}
-	if state := s.m.State(); state.Queued != queued || state.Stock != len(inFlight) || s.board.Total() != len(inFlight) {
+	if state := s.m.State(); state.Queued != queued || state.Stock != len(inFlight) || s.board.Total() != places {
 		s.Fatalf("%d wait and %d are in flight; the machine has %d and %d, the board %d",
 			queued, len(inFlight), state.Queued, state.Stock, s.board.Total())
 	}

@@ -24,13 +24,15 @@ func (m *Machine) takesWithout(e Endpoint, tokens stock.Tokens) bool {
 	return m.ledger.TakesWithoutOne(stock.BackendID(e)) && m.placer.TakesTokens(e, -int64(tokens))
 }
 
-// addTokensAt changes the tokens that l takes at its endpoints. If there are fewer than before, requests may go there that
+// addTokensAt changes the tokens that l takes at its endpoint. If there are fewer than before, requests may go there that
 // could not.
 func (m *Machine) addTokensAt(l *Lease, change stock.Tokens) {
-	for _, e := range l.reservation.All() {
-		m.placer.AddTokens(e, int64(change))
-		if change < 0 && m.bounded() {
-			m.roomAt(e)
-		}
+	e := l.Endpoint()
+	if e == NoEndpoint {
+		return
+	}
+	m.placer.AddTokens(e, int64(change))
+	if change < 0 && m.bounded() {
+		m.roomAt(e)
 	}
 }

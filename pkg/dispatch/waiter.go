@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -56,6 +57,8 @@ type Waiter struct {
 	outcome   Outcome
 	waiting   bool // it is counted as waiting in its flow
 	wasQueued bool // it was in the queue
+
+	begun uint32 // of the lease, with circuits: when it was taken, in ms after Machine.born, modulo 2^32
 
 	waited  time.Duration
 	retry   time.Duration
@@ -139,7 +142,6 @@ type leased struct {
 	counted     bool   // it is counted against its flow's cap at its endpoint
 	ageNumber   int32  // among the leases at its endpoint, the oldest first; 0 if it is not among them
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
-	begun       uint32 // with circuits: when it was taken, in ms after Machine.born, modulo 2^32
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }
 
@@ -157,6 +159,12 @@ func (l *Lease) Waiter() *Waiter { return (*Waiter)(l) }
 
 // Endpoint returns the endpoint that is reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.reservation.Endpoint() }
+
+// PrefillEngine returns the prefill engine that is reserved to read the prompt; NoEndpoint if there is none, or no longer.
+func (l *Lease) PrefillEngine() Endpoint { return l.reservation.In(scheduling.Prefilling) }
+
+// Prefills reports whether there is such an engine.
+func (l *Lease) Prefills() bool { return l.PrefillEngine() != NoEndpoint }
 
 // Preemptible reports whether the lease may ever be preempted.
 func (l *Lease) Preemptible() bool { return l.preemptible }

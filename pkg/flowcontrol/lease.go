@@ -56,6 +56,14 @@ func (l *Lease) OnFirstByte() error {
 	return nil
 }
 
+// OnPrefilled must be called when the answer begins of a request that has a prefill engine: its place there is free then.
+func (l *Lease) OnPrefilled() {
+	now := time.Now()
+	l.controller().mu.Lock()
+	defer l.controller().end(now, nil)
+	l.controller().machine.Prefilled(now, l.Granted())
+}
+
 // OnServed must be called if another endpoint than the picked one served the request, because Envoy went on to a
 // fallback. The lease, and with it the endpoint's stock, moves there.
 func (l *Lease) OnServed(e Endpoint) {

@@ -15,6 +15,7 @@ type Recorder interface {
 	Told(w *dispatch.Waiter)
 	Cancel(now time.Time, w *dispatch.Waiter, o Outcome)
 	FirstByte(l *dispatch.Lease)
+	Prefilled(now time.Time, l *dispatch.Lease)
 	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint)
 	Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost)
 	Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost, a dispatch.Answer)
@@ -71,6 +72,13 @@ func (m *machine) FirstByte(l *dispatch.Lease) (goesOn bool) {
 		m.recorder.FirstByte(l)
 	}
 	return m.Machine.FirstByte(l)
+}
+
+func (m *machine) Prefilled(now time.Time, l *dispatch.Lease) {
+	if m.recorder != nil {
+		m.recorder.Prefilled(now, l)
+	}
+	m.Machine.Prefilled(now, l)
 }
 
 func (m *machine) ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint) {

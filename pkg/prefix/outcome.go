@@ -54,6 +54,16 @@ func (x *Index) Place(p *Prefix, r *scheduling.Ratings, id scheduling.EndpointID
 	return placed
 }
 
+// PlaceAlso notes that another endpoint reads the prompt as well, for the one that it was granted.
+func (x *Index) PlaceAlso(p *Prefix, id scheduling.EndpointID) Placement {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.engines[id]; e != nil {
+		x.insert(e, p.Keys)
+	}
+	return Placement{endpoint: id, prefix: p}
+}
+
 // TakeBack takes a prompt out again that no engine has read: it failed, or was preempted before it was sent. Blocks that
 // others have asked for meanwhile stay.
 func (x *Index) TakeBack(placed Placement) {

@@ -20,7 +20,11 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 		return
 	}
 	d := e.board.Explain(e.request.query)
-	e.say("It went to %s. The endpoints of its pool, with it counted:", chosen.Address)
+	if d.Prefill != "" {
+		e.say("It went to %s, and its prompt to the prefill engine %s. The endpoints of its pool, with it counted:", chosen.Address, d.Prefill)
+	} else {
+		e.say("It went to %s. The endpoints of its pool, with it counted:", chosen.Address)
+	}
 	for i, c := range d.Candidates {
 		if i == mostNamed {
 			e.say("  and %d more", len(d.Candidates)-i)

@@ -107,7 +107,7 @@ func (w *historian) begin() {
 	snapshot := w.board.Snapshot()
 	pool := PoolChange{Snapshot: snapshot}
 	for i := range snapshot.Len() {
-		if e := snapshot.At(i); e.Ready {
+		if e := snapshot.At(i); e.Ready && e.Work.Serves() {
 			pool.Ready = append(pool.Ready, stock.Backend{ID: stock.BackendID(e.ID), Slots: int32(min(e.Slots, math.MaxInt32))})
 		}
 	}

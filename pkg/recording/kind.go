@@ -27,6 +27,8 @@ const (
 	raised                    // a request costs more than was thought
 	trueUp                    // what a request has really cost is known
 	answered                  // a lease is settled, and its engine has answered
+	prefilled                 // a prefill engine has read a prompt
+	rated                     // what was known at the prefill engines of the prompt of the next arrival
 	numKinds
 )
 
@@ -36,6 +38,7 @@ var kindNames = [numKinds]string{
 	backends: "change of endpoints", configure: "change of configuration", drain: "drain", advance: "timer",
 	preempt: "preemption", gone: "preemptor gone", failed: "panic", noted: "panic beside a decision", verdict: "verdict",
 	foreign: "change of foreign stock", signals: "signals", raised: "higher cost", trueUp: "usage", answered: "answer",
+	prefilled: "prompt read", rated: "prompt at prefill engines",
 }
 
 // String returns the kind in words.

@@ -26,6 +26,11 @@ func (p *player) begin(k kind, now time.Time) error {
 		})
 	case firstByte:
 		return p.held(func(l *dispatch.Lease) { m.FirstByte(l) })
+	case prefilled:
+		return p.held(func(l *dispatch.Lease) { m.Prefilled(now, l) })
+	case rated:
+		p.atPrefill = p.ratings()
+		return nil
 	case served:
 		return p.held(func(l *dispatch.Lease) { m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed())) })
 	case complete, answered:
@@ -189,6 +194,7 @@ func (p *player) arrive(k kind, now time.Time) error {
 		if flags&isRated != 0 {
 			recalled.Ratings = p.ratings()
 		}
+		recalled.AtPrefill, p.atPrefill = p.atPrefill, nil
 		r.query = recalled.Query()
 		a.Placement = r.query
 	}

@@ -50,7 +50,14 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 	if passedOn {
 		k = passOn
 	}
-	r.event(k, now)
+	q, placed := a.Placement.(*scheduling.Query)
+	if placed = placed && q != nil; placed && q.AtPrefill() != nil {
+		r.event(rated, time.Time{})
+		r.ratings(q.AtPrefill())
+		r.begin(k, now) // in the same segment
+	} else {
+		r.event(k, now)
+	}
 	r.own = w
 	flags := len(r.buf)
 	r.buf = append(r.buf, 0)
@@ -79,7 +86,7 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 		r.buf[flags] |= hasDeadline
 		r.signed(int64(a.Deadline.Sub(r.base)) - r.last)
 	}
-	if q, ok := a.Placement.(*scheduling.Query); ok && q != nil {
+	if placed {
 		r.buf[flags] |= isPlaced
 		recalled := q.Recalled()
 		r.constraint(recalled)
@@ -132,6 +139,16 @@ func (r *Recorder) FirstByte(l *dispatch.Lease) {
 	if w := l.Waiter(); w.Stage() == dispatch.StageSent {
 		r.about(firstByte, time.Time{}, w)
 	}
+}
+
+// Prefilled records that a prefill engine has read a prompt.
+func (r *Recorder) Prefilled(now time.Time, l *dispatch.Lease) {
+	w := l.Waiter()
+	if w.Stage() == dispatch.StageEnded || !l.Prefills() {
+		r.nothing()
+		return
+	}
+	r.about(prefilled, now, w)
 }
 
 // ServedElsewhere records that another endpoint than the picked one serves the request.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -63,6 +64,8 @@ type player struct {
 	own      *request // whom it is about, if its verdict is recorded
 	compared int      // number of its verdicts that were compared
 	panicked error    // its panic, until a record of the panic is read
+
+	atPrefill *scheduling.Ratings // of the next arrival, if its record comes before that
 
 	watch watcher // nil if nobody watches
 }

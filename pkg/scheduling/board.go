@@ -33,6 +33,7 @@ type Board struct {
 	before  []spot              // memory for the next pool's spots
 	gone    map[EndpointID]left // the requests in flight at endpoints that left the pool
 	last    EndpointID          // the last one picked, after which rotation continues
+	reader  EndpointID          // the last prefill engine picked
 	total   int                 // sum of all counts
 	ofReady sums                // of the ready endpoints
 	below   ends                // those below their bounds in tokens
@@ -49,20 +50,22 @@ type Board struct {
 	allChanged bool
 	regrouping *Regrouping
 
-	field field // of the current pick
+	field   field    // of the current pick
+	without []uint64 // its exceptions, where they are not the caller's alone
 }
 
 // left has the requests in flight at an endpoint that left the pool: one request at least.
 type left struct {
 	inFlight int32
 	tokens   int64
+	prompts  int64
 }
 
 // NewBoard returns a board with an empty pool. The random source is only used for the tie-break random; otherwise it
 // may be nil.
 func NewBoard(s *Scheduler, random *rand.Rand) *Board {
 	b := &Board{
-		random: random, snap: NewSnapshot(0, nil), gone: map[EndpointID]left{}, last: NoEndpoint,
+		random: random, snap: NewSnapshot(0, nil), gone: map[EndpointID]left{}, last: NoEndpoint, reader: NoEndpoint,
 		lanes: map[laneKey]*laneState{},
 	}
 	b.ring = b.snap.ring
@@ -76,7 +79,8 @@ func (b *Board) SetScheduler(s *Scheduler) {
 	if s.config.TieBreak == TieRandom && b.random == nil {
 		panic("scheduling: tie-break random needs a random source")
 	}
-	if was := b.scheduler; was != nil && (was.filtersModel != s.filtersModel || was.filtersSubset != s.filtersSubset) {
+	if was := b.scheduler; was != nil && (was.filtersModel != s.filtersModel || was.filtersSubset != s.filtersSubset ||
+		was.config.PrefillThreshold != s.config.PrefillThreshold) {
 		b.regrouping = &Regrouping{all: true}
 	}
 	b.scheduler = s
@@ -177,7 +181,7 @@ func (b *Board) replacePool(next *Snapshot) {
 	old := 0
 	leave := func() {
 		if s := &b.spots[old]; s.inFlight > 0 {
-			b.gone[b.ring.ids[old]] = left{s.inFlight, s.tokens.own}
+			b.gone[b.ring.ids[old]] = left{s.inFlight, s.tokens.own, s.prompts}
 		}
 		old++
 	}
@@ -191,7 +195,7 @@ func (b *Board) replacePool(next *Snapshot) {
 			*s = b.spots[old]
 			old++
 		} else if g, known := b.gone[id]; known {
-			*s = spot{inFlight: g.inFlight, tokens: tokens{own: g.tokens}}
+			*s = spot{inFlight: g.inFlight, tokens: tokens{own: g.tokens}, prompts: g.prompts}
 			delete(b.gone, id)
 		} else {
 			*s = spot{}

@@ -12,6 +12,8 @@ const (
 	MaxScorers   = 16
 	MaxWeight    = 1000
 	MaxFallbacks = 8
+	// MaxPrefillTokens is the most tokens that a prefill engine may be given to read.
+	MaxPrefillTokens = 1 << 30
 )
 
 // The pickers and the ways to break a tie.
@@ -37,6 +39,12 @@ type Config struct {
 	TieBreak string `json:"tieBreak"`
 	// Fallbacks is the number of further endpoints, next best first, that are named after the chosen one; 0 to 8.
 	Fallbacks int `json:"fallbacks"`
+	// PrefillThreshold is the least number of uncached tokens of a prompt for which a prefill engine reads it, where there is
+	// one; 0 to MaxPrompt. Shorter ones are read by the decode engine.
+	PrefillThreshold int64 `json:"prefillThreshold"`
+	// PrefillTokens is how many tokens a prefill engine may have to read before it gets no other prompt, of any length; at most
+	// MaxPrefillTokens, and 0 means that it is never full. An endpoint may state its own.
+	PrefillTokens int64 `json:"prefillTokens"`
 }
 
 // ScorerConfig names a comparison. A sum of one has no use for a weight, so it changes nothing (ADR 0139).
@@ -54,6 +62,9 @@ func DefaultConfig() Config {
 		Picker:    PickerMaxScore,
 		TieBreak:  TieRotate,
 		Fallbacks: 0,
+
+		PrefillThreshold: 5000,
+		PrefillTokens:    2 * 8192,
 	}
 }
 
@@ -79,5 +90,7 @@ func (c Config) Validate() error {
 	invalid.OneOf(&ps, invalid.At("Picker"), c.Picker, pickerNames())
 	invalid.OneOf(&ps, invalid.At("TieBreak"), c.TieBreak, []string{TieRotate, TieFirst, TieRandom})
 	invalid.Within(&ps, invalid.At("Fallbacks"), c.Fallbacks, 0, MaxFallbacks)
+	invalid.Within(&ps, invalid.At("PrefillThreshold"), c.PrefillThreshold, 0, MaxPrompt)
+	invalid.Within(&ps, invalid.At("PrefillTokens"), c.PrefillTokens, 0, MaxPrefillTokens)
 	return ps.Err()
 }

@@ -12,6 +12,8 @@ type constraint struct {
 	confined bool       // the request has a subset
 	entries  []HostPort // that subset, canonical
 	text     string     // and as it appears in the lane's name
+	// uncached is how many tokens of its prompt an engine has to read that serves requests, at least; 0: unknown.
+	uncached int64
 }
 
 // reachOf applies the scheduler's filters. The snapshot shares the reach of the common cases, the whole pool and all
@@ -49,8 +51,21 @@ func (s *Snapshot) named(entries []HostPort) []int32 {
 	return positions
 }
 
-// laneName returns the lane's name on the snapshot. Models that are served by the same endpoints have one lane.
+// laneName returns the lane's name on the snapshot. Models that are served by the same endpoints have one lane. Where there
+// are prefill engines, long prompts have lanes of their own.
 func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
+	lane := s.servingLane(snap, c)
+	switch {
+	case !s.isLong(snap, c):
+		return lane
+	case lane == "":
+		return longLane
+	}
+	return lane + " " + longLane
+}
+
+// servingLane returns the name of the lane of short prompts.
+func (s *Scheduler) servingLane(snap *Snapshot, c *constraint) string {
 	byModel := s.filtersModel && c.model != "" && snap.listsModels
 	confined := s.filtersSubset && c.confined
 	switch {

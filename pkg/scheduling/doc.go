@@ -77,6 +77,10 @@
 // Ties go to the next endpoint in ring order after the last one picked (rotate), to the lowest ID (first), or to one
 // drawn from the caller's random source (random). The ring order is that of EndpointID.
 //
+// # Prefill engines
+//
+// An endpoint's [Work] is to answer requests, to read prompts, or both. Where prefill engines read prompts for decode engines, a long prompt gets a place at one of each, or none (prefill.go).
+//
 // # What it costs
 //
 // With n endpoints, a change of one and a pick among all are O(log n): the totals are in a binary tree (tournament.go)

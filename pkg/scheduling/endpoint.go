@@ -29,12 +29,17 @@ type Endpoint struct {
 	Models []string
 	// Labels are for display and for future filters.
 	Labels map[string]string
+	// Work is what its engine is there for. The zero value, WorkAll, is that of an endpoint without a role.
+	Work Work `json:",omitempty"`
 	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.
 	Slots int
 	// Ready reports whether it may be picked now.
 	Ready bool
 	// MaxInFlight is a hard limit on the requests in flight at this endpoint; 0 means no limit.
 	MaxInFlight int
+	// PrefillTokens is how many tokens of prompts a prefill engine may be reading before it gets no other one, which may have
+	// any length; 0 means Config.PrefillTokens.
+	PrefillTokens int64 `json:",omitempty"`
 }
 
 // Serves reports whether the endpoint serves the model. An endpoint that lists no models serves any, and any endpoint

@@ -20,6 +20,8 @@ type Decision struct {
 	// Chosen and Fallbacks are the addresses of the request's last placement, if it has one.
 	Chosen    string   `json:"chosen,omitempty"`
 	Fallbacks []string `json:"fallbacks,omitempty"`
+	// Prefill is the address of the prefill engine that was chosen with it, if one was.
+	Prefill string `json:"prefill,omitempty"`
 	// Candidates are all endpoints of the pool, by ID.
 	Candidates []Candidate `json:"candidates"`
 }
@@ -34,6 +36,8 @@ type Candidate struct {
 	// Tokens is what both take, where that is bounded by TokenBound.
 	Tokens     int64 `json:"tokens,omitempty"`
 	TokenBound int64 `json:"tokenBound,omitempty"`
+	// Prompts is how many uncached tokens a prefill engine has to read.
+	Prompts int64 `json:"prompts,omitempty"`
 	// Failed are the filters that rule it out; if there are none, it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
 	// Cached is how many tokens of the prompt it is taken to have cached, and Cost what the request would cost there now, in
@@ -56,6 +60,7 @@ type Failure struct {
 func (b *Board) Explain(q *Query) Decision {
 	d := Decision{Version: b.snap.Version(), Lane: q.lane}
 	d.Chosen, d.Fallbacks = q.Chosen()
+	_, d.Prefill = q.Prefill()
 	b.refresh(q)
 	lane := b.laneSums(q)
 	d.Stock, d.LowerBound, d.UpperBound = int(lane.held), lane.bounds.lower, lane.bounds.upper
@@ -69,7 +74,7 @@ func (b *Board) Explain(q *Query) Decision {
 
 func (b *Board) explainOne(q *Query, p int32) Candidate {
 	m, s := &b.snap.members[p], &b.spots[p]
-	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight), Foreign: int(s.foreign)}
+	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight), Foreign: int(s.foreign), Prompts: s.prompts}
 	if s.tokens.upper > 0 {
 		c.Tokens, c.TokenBound = s.tokens.held(), s.tokens.upper
 	}
@@ -78,6 +83,9 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 		if !f.passes(&q.constraint, m) {
 			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m)})
 		}
+	}
+	if !m.Work.Serves() {
+		c.Failed = append(c.Failed, Failure{Filter: filterRole, Reason: "its role is " + m.Work.String()})
 	}
 	if s.held() >= s.limit {
 		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})

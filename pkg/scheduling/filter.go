@@ -14,6 +14,9 @@ const filterMaxInFlight = "max-in-flight"
 // filterBound is that name for an endpoint's own upper bound of requests.
 const filterBound = "bound"
 
+// filterRole is that name for an endpoint whose engine does not answer requests.
+const filterRole = "role"
+
 // filterTokens is that name for the bound of an endpoint's tokens.
 const filterTokens = "tokens"
 

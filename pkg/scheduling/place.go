@@ -5,21 +5,23 @@ package scheduling
 // except, or the lane (unless it is the whole pool) is not below the bound.
 func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	b.refresh(q)
-	q.nChosen = 0
+	q.nChosen, q.prefill = 0, -1
 	if !b.laneHasRoomFor(q, bound, 0) {
 		return Reservation{}
 	}
-	p := b.scheduler.picker.pick(b.fieldOf(q, bound, except.on(b.ring), b.start()), b.scheduler.by, b.lot())
+	p := b.scheduler.picker.pick(b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start()), b.scheduler.by, b.lot())
 	if p < 0 {
 		return Reservation{}
 	}
-	return b.choose(q, p)
+	r := b.choose(q, p)
+	b.addPrefill(q, &r, bound)
+	return r
 }
 
 // HasRoom reports whether Place would find an endpoint. It changes nothing and draws no random number.
 func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 	b.refresh(q)
-	return b.laneHasRoomFor(q, bound, 0) && b.fieldOf(q, bound, except.on(b.ring), 0).some()
+	return b.laneHasRoomFor(q, bound, 0) && b.fieldOf(q, bound, b.exceptions(q, bound, except), 0).some()
 }
 
 // Regret returns how many more tokens of its prompt an engine would have to read where Place would put the request than where
@@ -38,7 +40,7 @@ func (b *Board) Regret(q *Query, bound Bound, except *EndpointSet) (tokens int64
 	if !b.laneHasRoomFor(q, bound, 0) {
 		return 0, false
 	}
-	p := b.scheduler.picker.pick(b.fieldOf(q, bound, except.on(b.ring), b.start()), b.scheduler.by, nil)
+	p := b.scheduler.picker.pick(b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start()), b.scheduler.by, nil)
 	if p < 0 {
 		return 0, false
 	}
@@ -64,13 +66,16 @@ func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {
 	if !ok || !q.reach.has(p) {
 		panic("scheduling: PlaceAt an endpoint that cannot serve the request")
 	}
-	return b.choose(q, p)
+	r := b.choose(q, p)
+	b.addPrefill(q, &r, AnyReady)
+	return r
 }
 
 // choose reserves the endpoint and adds the fallbacks.
 func (b *Board) choose(q *Query, p int32) Reservation {
 	id := b.ring.ids[p]
 	q.placedOn, q.chosen[0], q.nChosen = b.snap, p, 1
+	q.prefill = -1
 	b.last = id
 	if most := b.scheduler.config.Fallbacks; most > 0 {
 		b.addFallbacks(q, p, most)

@@ -18,11 +18,15 @@ type Query struct {
 
 	// ratings of the prompt, told before the lock; nil: none. They are by ID, so they hold on any snapshot.
 	ratings *Ratings
+	// atPrefill are those of the prefill engines.
+	atPrefill *Ratings
 
 	// The choice, as positions in placedOn: the chosen endpoint, then the fallbacks.
 	placedOn *Snapshot
 	chosen   [1 + MaxFallbacks]int32
 	nChosen  int
+	// prefill is the position of the prefill engine; -1 if there is none.
+	prefill int32
 }
 
 // renew filters the request against a snapshot.
@@ -33,10 +37,21 @@ func (q *Query) renew(s *Scheduler, snap *Snapshot) {
 
 // Rate adds the ratings of the request's prompt; nil: none. It must be called before the request is offered to a board,
 // whose owner's lock guards the ratings from then on.
-func (q *Query) Rate(r *Ratings) { q.ratings = r }
+func (q *Query) Rate(r *Ratings) {
+	if q.ratings = r; r != nil && r.Prompt > 0 && q.scheduler != nil {
+		q.uncached = r.uncached(r.Best())
+		q.lane = q.scheduler.laneName(q.snap, &q.constraint)
+	}
+}
 
 // Ratings returns what Rate was told.
 func (q *Query) Ratings() *Ratings { return q.ratings }
+
+// RatePrefill adds the ratings of the prompt at the prefill engines, in the same way.
+func (q *Query) RatePrefill(r *Ratings) { q.atPrefill = r }
+
+// AtPrefill returns what RatePrefill was told.
+func (q *Query) AtPrefill() *Ratings { return q.atPrefill }
 
 // Placed returns the endpoint that was chosen, or NoEndpoint. Like Chosen it may be called without the lock once the request
 // cannot be placed again.
@@ -45,6 +60,29 @@ func (q *Query) Placed() EndpointID {
 		return NoEndpoint
 	}
 	return q.placedOn.ring.ids[q.chosen[0]]
+}
+
+// Prefills appends to some the prefill engines of the request's lane that are ready, ascending, on the snapshot on which it
+// was prepared; none if its prompt is not known to be long.
+func (q *Query) Prefills(some []EndpointID) []EndpointID {
+	if q.scheduler.isLong(q.snap, &q.constraint) {
+		for _, p := range q.reach.prefills {
+			if q.snap.vitals[p].reads {
+				some = append(some, q.snap.ring.ids[p])
+			}
+		}
+	}
+	return some
+}
+
+// Prefill returns the prefill engine that was chosen with the endpoint, and its address; NoEndpoint and "" if there is none.
+// Like Chosen it may be called without the lock once the request cannot be placed again.
+func (q *Query) Prefill() (EndpointID, string) {
+	if q.nChosen == 0 || q.prefill < 0 {
+		return NoEndpoint, ""
+	}
+	m := &q.placedOn.members[q.prefill]
+	return m.ID, m.Address
 }
 
 // Ready appends to some the ready endpoints of the request's lane, ascending, on the snapshot on which it was prepared.

@@ -8,8 +8,10 @@ import (
 // reach is the set of a snapshot's endpoints that a request may use: what is left after the filters that do not look
 // at live counts. It is immutable.
 type reach struct {
-	positions []int32 // all members, ready or not, ascending
-	ready     []int32 // the ready ones of them, ascending
+	all       []int32 // the members, ready or not, ascending
+	positions []int32 // those of them that serve requests
+	ready     []int32 // the ready ones of these
+	prefills  []int32 // the members that are prefill engines, ready or not
 	// whole reports whether it has every ready member.
 	whole bool
 	// words has a bit for the position of each ready endpoint; below has the number of ready ones in the words before.
@@ -22,8 +24,11 @@ type reach struct {
 const few = 64
 
 func newReach(s *Snapshot, positions []int32) *reach {
-	r := &reach{positions: positions}
-	for _, p := range positions {
+	r := &reach{all: positions, positions: positions}
+	if s.reads || slices.ContainsFunc(positions, func(p int32) bool { return !s.members[p].Work.Serves() }) {
+		r.sortOut(s)
+	}
+	for _, p := range r.positions {
 		if s.members[p].Ready {
 			r.ready = append(r.ready, p)
 		}

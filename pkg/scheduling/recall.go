@@ -11,16 +11,24 @@ type Recalled struct {
 	Lane string
 	// Ratings is what was known of its prompt; nil: nothing.
 	Ratings *Ratings
+	// AtPrefill is what was known of it at the prefill engines; nil: nothing.
+	AtPrefill *Ratings
 }
 
 // Recalled returns what the query was made of. Its slices must not be changed.
 func (q *Query) Recalled() Recalled {
-	return Recalled{Model: q.model, Confined: q.confined, Subset: q.entries, Lane: q.lane, Ratings: q.ratings}
+	return Recalled{Model: q.model, Confined: q.confined, Subset: q.entries, Lane: q.lane, Ratings: q.ratings, AtPrefill: q.atPrefill}
 }
 
 // Query returns a query that a board treats as it would the one that r was taken from.
 func (r Recalled) Query() *Query {
-	q := &Query{constraint: constraint{model: r.Model, confined: r.Confined, entries: r.Subset}, lane: r.Lane, ratings: r.Ratings}
+	q := &Query{
+		constraint: constraint{model: r.Model, confined: r.Confined, entries: r.Subset},
+		lane:       r.Lane, ratings: r.Ratings, atPrefill: r.AtPrefill, prefill: -1,
+	}
+	if r.Ratings != nil && r.Ratings.Prompt > 0 {
+		q.uncached = r.Ratings.uncached(r.Ratings.Best())
+	}
 	if q.confined {
 		q.text = subsetLane(q.entries)
 	}

@@ -16,7 +16,7 @@ type Regrouping struct {
 
 // regroupingOf returns how the lanes before have become those after; nil if each model has the lane that it had.
 func regroupingOf(before, after *Snapshot) *Regrouping {
-	if before.listsModels != after.listsModels {
+	if before.listsModels != after.listsModels || before.reads != after.reads {
 		return &Regrouping{all: true}
 	}
 	heirs := map[string][]string{}
@@ -74,14 +74,21 @@ func (g *Regrouping) Heirs(lane string) (heirs []string, known, changed bool) {
 	if g.all {
 		return nil, false, true
 	}
-	subset, models := splitLane(lane)
+	serving, long := strings.CutSuffix(lane, " "+longLane)
+	subset, models := splitLane(serving)
 	heirs, changed = g.heirs[models]
-	if !changed || subset == "" {
+	if !changed || subset == "" && !long {
 		return heirs, true, changed
 	}
 	within := make([]string, 0, len(heirs))
 	for _, heir := range heirs {
-		within = append(within, subset+" "+heir)
+		if subset != "" {
+			heir = subset + " " + heir
+		}
+		if long {
+			heir += " " + longLane
+		}
+		within = append(within, heir)
 	}
 	return within, true, true
 }

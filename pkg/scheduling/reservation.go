@@ -8,17 +8,21 @@ import (
 // Role is what an endpoint does for a request.
 type Role uint8
 
-// Serving is the only role so far: the endpoint does everything for the request.
-const Serving Role = 0
+const (
+	// Serving is the role of the endpoint that answers, and does everything else that no other one does.
+	Serving Role = iota
+	// Prefilling is that of the engine that reads the prompt for it.
+	Prefilling
 
-// maxRoles is the number of roles that a Reservation has room for: prefill and decode will be two.
-const maxRoles = 2
+	maxRoles
+)
 
 // Reservation is what a placement holds: endpoints, each in one role, at which the board counts the request. It is a
 // small value that whoever keeps leases may inspect and copy; it is released once, whole or role by role. The zero
 // value holds nothing.
 type Reservation struct {
-	held [maxRoles]int32 // by role: the endpoint's ID + 1, or 0 for none
+	held   [maxRoles]int32 // by role: the endpoint's ID + 1, or 0 for none
+	prompt int32           // the tokens that the one in the role Prefilling has to read
 }
 
 // Reserved returns the value of a reservation of one endpoint, Serving. It counts nothing: only Board.Place and PlaceAt
@@ -43,6 +47,23 @@ func (r Reservation) In(role Role) EndpointID {
 
 // Endpoint returns the endpoint that serves the request; NoEndpoint if there is none.
 func (r Reservation) Endpoint() EndpointID { return r.In(Serving) }
+
+// Take removes a role from the reservation, and returns it as one of its own.
+func (r *Reservation) Take(role Role) (taken Reservation) {
+	if taken.held[role], r.held[role] = r.held[role], 0; role == Prefilling {
+		taken.prompt, r.prompt = r.prompt, 0
+	}
+	return taken
+}
+
+// Join returns a reservation of what both hold, which must be different roles.
+func (r Reservation) Join(o Reservation) Reservation {
+	for role, held := range o.held {
+		r.held[role] += held
+	}
+	r.prompt += o.prompt
+	return r
+}
 
 // All lists the endpoints held, in order of role.
 func (r Reservation) All() iter.Seq2[Role, EndpointID] {
@@ -70,6 +91,10 @@ func (b *Board) ReleaseIn(r *Reservation, role Role) {
 		return
 	}
 	b.unreserve(id)
+	if role == Prefilling {
+		b.addPrompt(id, -int64(r.prompt))
+		r.prompt = 0
+	}
 	r.held[role] = 0
 }
 

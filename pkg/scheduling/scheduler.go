@@ -43,10 +43,10 @@ func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 		q.text = subsetLane(q.entries)
 	}
 	q.renew(s, snap)
-	if len(q.reach.positions) > 0 || snap.Len() == 0 {
+	if len(q.reach.positions) > 0 || len(snap.whole.positions) == 0 {
 		return q, nil
 	}
-	if q.confined && len(snap.named(q.entries)) == 0 {
+	if q.confined && len(newReach(snap, snap.named(q.entries)).positions) == 0 {
 		return nil, fmt.Errorf("scheduling: preparing: %w: %s", ErrSubsetForeign, abridged(q.entries))
 	}
 	if len(snap.anyModel.positions) > 0 || snap.Lists(q.model) {

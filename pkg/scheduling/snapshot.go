@@ -12,7 +12,8 @@ type Snapshot struct {
 	version uint64
 	mark    *mark
 	members []member // by ID, which is the ring order
-	ready   int      // how many of them are
+	ready   int      // how many of them are, and serve requests
+	reads   bool     // some are prefill engines, ready or not
 
 	// These depend on IDs and addresses only, so snapshots that differ in other things share them.
 	ring      *ring
@@ -87,10 +88,11 @@ func (s *Snapshot) derive() {
 		if e.ID < 0 || e.MaxInFlight < 0 {
 			panic(fmt.Sprintf("scheduling: endpoint %q has a negative ID or limit", e.Address))
 		}
-		if e.Ready {
+		s.vitals[i] = vitalOf(e)
+		if s.vitals[i].ready {
 			s.ready++
 		}
-		s.vitals[i] = vitalOf(e)
+		s.reads = s.reads || e.Work == WorkPrefill
 	}
 	s.deriveReaches()
 }
@@ -122,6 +124,9 @@ func (s *Snapshot) deriveReaches() {
 		positions := append(on, anyModel...)
 		slices.Sort(positions)
 		r := s.oneReach(same, positions)
+		if len(r.positions) == 0 {
+			continue // prefill engines serve nothing alone
+		}
 		s.byModel[model] = modelReach{reach: r}
 		if first, known := least[r]; !known || model < first {
 			least[r] = model
@@ -152,7 +157,7 @@ func (s *Snapshot) oneReach(same map[uint64][]*reach, positions []int32) *reach 
 		hash = (hash ^ uint64(p)) * 0x100000001b3 // FNV-1a's prime
 	}
 	for _, r := range same[hash] {
-		if slices.Equal(r.positions, positions) {
+		if slices.Equal(r.all, positions) {
 			return r
 		}
 	}

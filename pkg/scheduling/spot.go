@@ -5,7 +5,10 @@ package scheduling
 type vital struct {
 	limit int32 // MaxInFlight, or noLimit
 	slots int32
-	ready bool
+	ready bool // and it serves requests
+	work  Work
+	reads bool  // it is a prefill engine that is ready
+	most  int64 // PrefillTokens
 }
 
 const noLimit = int32(^uint32(0) >> 1)
@@ -14,7 +17,10 @@ const noLimit = int32(^uint32(0) >> 1)
 const maxForeign = 1_000_000
 
 func vitalOf(e *Endpoint) vital {
-	v := vital{limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready}
+	v := vital{
+		limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready && e.Work.Serves(),
+		work: e.Work, reads: e.Ready && e.Work == WorkPrefill, most: e.PrefillTokens,
+	}
 	if e.MaxInFlight > 0 {
 		v.limit = int32(min(e.MaxInFlight, int(noLimit)))
 	}
@@ -30,6 +36,7 @@ type spot struct {
 	whole        sides // of both, the whole requests, and the rest in millionths
 	rest         sides
 	tokens       tokens
+	prompts      int64 // the uncached tokens of the prompts that it reads as a prefill engine
 	signals      Signals
 	total        Standing // updated when the load changes
 }

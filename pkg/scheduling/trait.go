@@ -49,7 +49,7 @@ func (b *Board) Reach(q *Query, some []EndpointID) (endpoints []EndpointID, whol
 	if q.reach.whole {
 		return some, true
 	}
-	positions := q.reach.positions
+	positions := q.reach.all
 	if b.scheduler.filtersSubset && q.confined {
 		positions = b.snap.named(q.entries) // whatever they serve, since its traits say no more
 	}

@@ -69,7 +69,7 @@ func (p picker) Confine(model string, subset request.Subset, length extproc.Leng
 		}
 	}
 	snapshot := p.prepared.Load().snapshot
-	var fitting, longest []string
+	var fitting, longest, readers []string // readers: prefill engines where it may fit
 	most, others := int64(0), false // others: endpoints, ready or not, where it may fit, or nobody knows
 	for i := range snapshot.Len() {
 		e := snapshot.At(i)
@@ -79,6 +79,10 @@ func (p picker) Confine(model string, subset request.Subset, length extproc.Leng
 		}
 		limit, stated := known.of[e.ID]
 		switch {
+		case !e.Work.Serves():
+			if e.Ready && (!stated || length.Likely <= limit) {
+				readers = append(readers, e.Address)
+			}
 		case !e.Ready || !stated:
 			others = true
 			if e.Ready {
@@ -96,12 +100,12 @@ func (p picker) Confine(model string, subset request.Subset, length extproc.Leng
 	case most == 0: // it fits wherever it may go
 		return nil, nil //nolint:nilnil // the same
 	case len(fitting) > 0:
-		return &request.Subset{Set: true, Members: fitting}, nil
+		return &request.Subset{Set: true, Members: append(fitting, readers...)}, nil
 	case !others && length.Least > most:
 		return nil, &extproc.TooLongError{Least: length.Least, Most: most}
 	case others:
 		return nil, nil //nolint:nilnil // one that is not ready may come
 	default: // it may fit after all: the engine has counted its tokens
-		return &request.Subset{Set: true, Members: longest}, nil
+		return &request.Subset{Set: true, Members: append(longest, readers...)}, nil
 	}
 }

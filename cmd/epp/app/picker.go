@@ -41,6 +41,7 @@ type affinity struct {
 	query  *scheduling.Query
 	prefix prefix.Prefix
 	placed prefix.Placement
+	read   prefix.Placement // at the prefill engine
 }
 
 // ids are reused by Rate.
@@ -57,18 +58,28 @@ func (p picker) Rate(placement extproc.Placement, prompt extproc.Prompt) extproc
 	all := ids.Get().(*[]scheduling.EndpointID)
 	*all = a.query.Ready((*all)[:0])
 	ratings := p.index.Match(&a.prefix, *all)
-	ids.Put(all)
 	a.query.Rate(&ratings)
+	if *all = a.query.Prefills((*all)[:0]); len(*all) > 0 {
+		atPrefill := p.index.Match(&a.prefix, *all)
+		a.query.RatePrefill(&atPrefill)
+	}
+	ids.Put(all)
 	return a
 }
 
 // Granted implements extproc.Affinity.
 func (a *affinity) Granted() {
 	a.placed = a.index.Place(&a.prefix, a.query.Ratings(), a.query.Placed())
+	if id, _ := a.query.Prefill(); id != scheduling.NoEndpoint {
+		a.read = a.index.PlaceAlso(&a.prefix, id)
+	}
 }
 
 // Failed implements extproc.Affinity.
-func (a *affinity) Failed() { a.index.TakeBack(a.placed) }
+func (a *affinity) Failed() {
+	a.index.TakeBack(a.placed)
+	a.index.TakeBack(a.read)
+}
 
 // Reported implements extproc.Affinity.
 func (a *affinity) Reported(cached int64) { a.index.Report(a.placed, cached) }

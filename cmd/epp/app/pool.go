@@ -125,7 +125,7 @@ func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 func readyOf(snapshot *scheduling.Snapshot) (ready []stock.Backend, routesByModel bool) {
 	for i := range snapshot.Len() {
 		e := snapshot.At(i)
-		if e.Ready {
+		if e.Ready && e.Work.Serves() {
 			ready = append(ready, backendOf(&e))
 		}
 		routesByModel = routesByModel || len(e.Models) > 0
