@@ -41,6 +41,7 @@ type tenant struct {
 	since      uint64            // its number among all that became live
 	byEndpoint tally             // its leases by endpoint, if those are capped
 	answers    *answered         // its last ones, since the first failure; nil: none
+	places     int32             // that its failures hold
 	parked     bool              // some of its waiters are, or were when it was looked at last
 	swaps      fairqueue.TierSet // those for which it is in Machine.swaps
 	changed    bool              // since it was looked at last, and not only by being roused
@@ -156,7 +157,9 @@ func (f *flowAccounts) addWaiter(tier int, key string) *flowAccount {
 		if t.live == 0 {
 			f.begun++
 			t.since = f.begun
-			t.byEndpoint.empty()
+			if t.places == 0 {
+				t.byEndpoint.empty()
+			}
 		}
 		t.live++
 	}
@@ -257,6 +260,9 @@ func (f *flowAccounts) rest(a *flowAccount) {
 	at := slices.Index(t.flows, gone)
 	if t.flows = slices.Delete(t.flows, at, at+1); len(t.flows) == 0 {
 		delete(f.known, t.key)
+		if t.places > 0 {
+			return // they refer to it
+		}
 		t.key, t.answers = "", nil
 		f.gone = append(f.gone, t)
 	}

@@ -36,7 +36,9 @@ func (m *Machine) capped() bool {
 }
 
 // atCap reports whether the tenant holds as much as it may in total.
-func (m *Machine) atCap(t *tenant) bool { return m.flowLimit().reached(t.inflight, t.tokens) }
+func (m *Machine) atCap(t *tenant) bool {
+	return m.flowLimit().reached(t.inflight+int(t.places), t.tokens)
+}
 
 // fullFor returns the endpoints at which the tenant holds as much as it may; nil if there are none.
 func (m *Machine) fullFor(t *tenant) *EndpointSet {
@@ -86,7 +88,7 @@ func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
 
 // recountLeases updates the accounts when the cap at an endpoint may have changed.
 func (m *Machine) recountLeases() {
-	for t := range m.flows.tenants() {
+	for _, t := range m.flows.known { // live or not: failures may hold places
 		t.byEndpoint.recount(m.endpointLimit())
 		m.flows.listFull(t)
 	}

@@ -28,6 +28,8 @@ const (
 	truesUp        // it is known to be cheap
 	completesCheap // a stream ends, and its cost is known
 	completesDear
+	fails // an engine answers 500
+	asks  // or 429, for time
 	fires // the timer, at once, since the time of others is over too
 )
 
@@ -92,11 +94,11 @@ func (w *world) inputs() (in []input) {
 		if n < w.scene.others && w.fleet.slots[e] > 0 {
 			in = append(in, input{othersCome, int8(e)})
 		}
-		if n > 0 {
+		if n > 0 && w.scene.others > 0 {
 			in = append(in, input{othersGo, int8(e)})
 		}
 	}
-	return append(in, w.usageInputs()...)
+	return append(append(in, w.usageInputs()...), w.circuitInputs()...)
 }
 
 // isMirrored reports whether this arrival has the same effect as another input: the flows of a tier
@@ -147,6 +149,10 @@ func (w *world) apply(in input) error {
 	case cancels:
 		own = w.subjects[in.index]
 		w.event(func() { w.Cancel(w.clock, own.w, OutcomeClientCancelled) })
+	case fails:
+		w.answers(w.subjects[in.index], 500)
+	case asks:
+		w.answers(w.subjects[in.index], 429)
 	case isServed:
 		s := w.subjects[in.index]
 		w.event(func() { w.ServedElsewhere(w.clock, s.w.Granted(), 1-s.w.reservation.Endpoint()) })
@@ -229,7 +235,7 @@ func (w *world) tell(in input) string {
 		return "reloads"
 	default:
 		return fmt.Sprintf("%s: number %d, %v", []string{
-			raises: "is dear", truesUp: "is cheap", completesCheap: "completes, cheap", completesDear: "completes, dear",
+			fails: "fails", asks: "is told to come later", raises: "is dear", truesUp: "is cheap", completesCheap: "completes, cheap", completesDear: "completes, dear",
 		}[in.op], in.index+1, w.subjects[in.index])
 	}
 }

@@ -25,7 +25,7 @@ func (w *world) sameTenant(s *subject, e Endpoint) (n int) {
 			n++
 		}
 	}
-	return n
+	return n + w.placesOf(s.kind.key(), e)
 }
 
 // full are the endpoints at which the tenant is at its cap.
@@ -257,7 +257,7 @@ func (w *world) check(g glance) error {
 			problems = append(problems, w.mayWait(s))
 		}
 	}
-	return errors.Join(append(problems, w.endsAgree(), w.usageAgrees())...)
+	return errors.Join(append(problems, w.endsAgree(), w.usageAgrees(), w.circuitsAgree(g))...)
 }
 
 // endsAgree: the placer's panics end those only that they are for, and nobody is told that no endpoint is ready while

@@ -222,6 +222,37 @@ func scenes() []*scene {
 			others: 1,
 		},
 		{
+			name: "an-engine-fails", depth: 6, requests: 5, crowd: []int8{0, 0, 1}, pool: twoEndpoints(), start: 2, lower: 1, upper: 1,
+			kinds:    []arrivalKind{{0, "a", ""}, {0, "b", "0"}, {1, "b", ""}},
+			suspects: []string{"x", "y", "z"},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 1)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+				c.Circuits = true
+			},
+		},
+		{
+			name: "a-tenant-fails", depth: 6, requests: 5, crowd: []int8{0, 0, 1}, pool: [][]int{{2, 0}, {2, 2}}, start: 1, lower: 2, upper: 2,
+			kinds:    []arrivalKind{{0, "a", ""}, {0, "b", "0"}, {0, "a", "1"}},
+			suspects: []string{"a"},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				perBackend(c, 2, 2)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:1], []TierConfig{{}}
+				c.MaxInFlightPerFlow, c.MaxInFlightPerFlowPerBackend = 3, 2
+				c.Circuits = true
+			},
+			reload: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				perBackend(c, 2, 2)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:1], []TierConfig{{}}
+				c.MaxInFlightPerFlowPerBackend = 1
+			},
+		},
+		{
 			name: "shrinks", depth: 6, requests: 6, crowd: []int8{3, 3, 2, 3}, pool: [][]int{{0, 2}, {1, 2}, {2, 2}}, start: 2,
 			kinds: []arrivalKind{{0, "a", ""}, {0, "b", "0"}, {1, "a", "1"}, {1, "b", ""}},
 			config: func(c *Config) {

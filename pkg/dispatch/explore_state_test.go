@@ -128,6 +128,7 @@ func (w *world) state() digest {
 			b = appendKeys(append(b, byte(e)), await)
 		}
 	}
+	b = w.appendEngines(b)
 	if w.config.ReleaseSpacing > 0 {
 		b = append(b, one(w.spaced))
 		b = binary.BigEndian.AppendUint64(b, uint64(max(0, w.released.Add(w.config.ReleaseSpacing).Sub(w.clock))))

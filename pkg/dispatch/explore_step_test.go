@@ -11,6 +11,7 @@ import (
 
 // glance is what a rule needs to know of the state before the input.
 type glance struct {
+	engines   [2]engineGlance
 	in        input
 	stock     int
 	released  time.Time // the last release
@@ -22,7 +23,7 @@ type glance struct {
 }
 
 func (w *world) look(in input) glance {
-	g := glance{in: in, stock: w.ledger.Stock(), released: w.released, preempted: w.lost(), promoted: w.risen(), lowest: -1}
+	g := glance{in: in, stock: w.ledger.Stock(), released: w.released, preempted: w.lost(), promoted: w.risen(), engines: w.lookAtEngines(), lowest: -1}
 	starved := false
 	if w.someOverdue() {
 		return g
@@ -116,7 +117,7 @@ func (w *world) stepAgrees(g glance) error {
 		return fmt.Errorf("%v is promoted, and nobody is starved for whom there was room", went[0])
 	}
 	for _, s := range went {
-		if e := s.w.reservation.Endpoint(); g.in.op != isServed && w.fleet.held(e) > w.most(e) {
+		if e := s.w.reservation.Endpoint(); g.in.op != isServed && w.fleet.held(e)-w.withheldAt(e) > w.most(e) {
 			return fmt.Errorf("%v goes to endpoint %d, which then holds %d of %d", s, e, w.fleet.held(e), w.most(e))
 		}
 		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend

@@ -262,6 +262,9 @@ func (e *exploration) runOut(w *world) error {
 			if err := w.atZero(); err != nil {
 				return err
 			}
+			if err := w.mended(); err != nil {
+				return err
+			}
 			break
 		}
 		if idle++; in.op != advances {
@@ -286,7 +289,7 @@ func (w *world) outward() (in input, goesOn bool) {
 		return input{grows, 0}, true
 	}
 	for e, n := range w.fleet.foreign {
-		if n > 0 {
+		if n > 0 && w.scene.others > 0 {
 			return input{othersGo, int8(e)}, true
 		}
 	}

@@ -34,6 +34,7 @@ type scene struct {
 	reload   func(*Config) // the other configuration, if a reload is an input
 	listed   [][2]string   // the models that each endpoint lists, a letter for each, by level of the pool; nil: none matters
 	lists    []listing     // made of them
+	suspects []string      // flows whose requests have failed before; nil: no engine fails
 }
 
 // arrivalKind is what tells one request from another.
@@ -90,19 +91,21 @@ type world struct {
 
 // subject is a request with what the explorer knows of it.
 type subject struct {
-	kind      arrivalKind
-	w         *Waiter
-	last      Stage // before the present input
-	streamed  bool  // its first byte went out
-	outcome   Outcome
-	told      bool // it has its outcome
-	preempted bool
-	wasHeld   bool // it held a lease before the present input
-	wasAt     Endpoint
-	promoted  bool      // its present lease is by promotion
-	reloaded  bool      // it came under the other configuration, which may lead it into another class
-	due       time.Time // its client's own deadline, or else the end of its TTL
-	passedOn  bool      // it did not queue
+	kind       arrivalKind
+	w          *Waiter
+	last       Stage // before the present input
+	streamed   bool  // its first byte went out
+	outcome    Outcome
+	told       bool // it has its outcome
+	preempted  bool
+	wasHeld    bool // it held a lease before the present input
+	wasAt      Endpoint
+	promoted   bool      // its present lease is by promotion
+	reloaded   bool      // it came under the other configuration, which may lead it into another class
+	due        time.Time // its client's own deadline, or else the end of its TTL
+	passedOn   bool      // it did not queue
+	failed     bool      // its engine has, at answeredAt
+	answeredAt time.Time
 	usage
 }
 
@@ -133,6 +136,9 @@ func (w *world) event(happens func()) {
 	}
 	for _, v := range w.Verdicts() {
 		w.heard[v]++
+	}
+	if w.scene.suspects != nil {
+		w.prime()
 	}
 }
 
@@ -198,7 +204,13 @@ func (w *world) arrives(k arrivalKind, passOn bool) {
 }
 
 // complete ends a stream whose cost is not known.
-func (w *world) complete(s *subject) { w.completeWith(s, fairqueue.UnknownCost) }
+func (w *world) complete(s *subject) {
+	if w.scene.suspects != nil {
+		w.answers(s, 200)
+		return
+	}
+	w.completeWith(s, fairqueue.UnknownCost)
+}
 
 // completeWith ends a stream that has cost this, twice: only the first time counts.
 func (w *world) completeWith(s *subject, cost fairqueue.Cost) {

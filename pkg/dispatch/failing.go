@@ -19,7 +19,7 @@ import (
 //
 // A flow whose requests fail elsewhere as well is to blame itself: its failures hold nothing and open nothing. An endpoint
 // that is shut counts as full, by stock of others that is not there. At most half of the ready endpoints of the pool and of
-// a lane in which requests wait are shut, and never the last one that an arrival may use.
+// a lane in which requests wait have a circuit that is not closed, and never the last one that an arrival may use.
 
 const (
 	leastHold      = 100 * time.Millisecond
@@ -53,9 +53,9 @@ type failing struct {
 	number  int32                   // in Machine.mends; 0: it is not there
 }
 
-// heldPlace is a place that a failure holds.
+// heldPlace is a place that a failure holds, which counts for its tenant's caps.
 type heldPlace struct {
-	tenant string
+	tenant *tenant
 	until  time.Time
 }
 
@@ -183,7 +183,7 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 		}
 	case failure == stock.FullFailure && !f.shut(m.now):
 		if _, failures := t.answers.elsewhere(e); failures <= fewFailures {
-			f.hold(t.key, m.now.Add(max(leastHold, f.service/holdPart)), max(1, bounds.Requests.Upper.Ceil()/holdPart))
+			m.hold(f, t, m.now.Add(max(leastHold, f.service/holdPart)), max(1, bounds.Requests.Upper.Ceil()/holdPart))
 		}
 	}
 	m.remind(f)
@@ -191,15 +191,36 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 }
 
 // hold holds a place for a tenant, unless it has as many as it may.
-func (f *failing) hold(tenant string, until time.Time, most int) {
+func (m *Machine) hold(f *failing, t *tenant, until time.Time, most int) {
 	for i := range f.held {
-		if f.held[i].tenant == tenant {
+		if f.held[i].tenant == t {
 			most--
 		}
 	}
-	if most > 0 {
-		f.held = append(f.held, heldPlace{tenant, until})
+	if most <= 0 {
+		return
 	}
+	f.held = append(f.held, heldPlace{t, until})
+	m.countPlace(f.endpoint, t, 1)
+}
+
+// letGo ends the held places that are over, or all of them.
+func (m *Machine) letGo(f *failing, all bool) {
+	f.held = slices.DeleteFunc(f.held, func(h heldPlace) bool {
+		over := all || !h.until.After(m.now)
+		if over {
+			m.countPlace(f.endpoint, h.tenant, -1)
+			m.touch(h.tenant)
+		}
+		return over
+	})
+}
+
+// countPlace counts a held place for its tenant's caps, or not any more.
+func (m *Machine) countPlace(e Endpoint, t *tenant, change int32) {
+	t.places += change
+	t.byEndpoint.change(e, change, 0, m.endpointLimit())
+	m.flows.listFull(t)
 }
 
 // blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere. The last failure came
@@ -250,8 +271,13 @@ func (m *Machine) mayShut(e Endpoint) bool {
 	if 2*shut > m.ledger.Ready() {
 		return false
 	}
+	defer func() { m.asking = nil }()
 	for _, n := range m.lanesWith(e) {
-		if ready, open := m.openBeside(n, e); 2*open < ready {
+		if m.heads = m.queue.InLane(n.lane, renew(m.heads)); len(m.heads) == 0 {
+			continue // nobody waits in it any more
+		}
+		m.asking = waiterOf(m.heads[0])
+		if ready, open := m.openBeside(n, m.asking, e); 2*open < ready {
 			return false
 		}
 	}
@@ -266,10 +292,11 @@ func (m *Machine) lanesWith(e Endpoint) []*laneNote {
 	return nil
 }
 
-// openBeside returns how many endpoints of a lane are ready, and how many of these get requests and are not e.
-func (m *Machine) openBeside(n *laneNote, e Endpoint) (ready, open int) {
+// openBeside returns how many endpoints of a lane, in which w waits, are ready, and how many of these get requests and are
+// not e.
+func (m *Machine) openBeside(n *laneNote, w *Waiter, e Endpoint) (ready, open int) {
 	for _, other := range n.endpoints {
-		if _, ok := m.ledger.Bounds(stock.BackendID(other)); !ok {
+		if !m.placer.CanServe(w.placement, other) {
 			continue
 		}
 		ready++
@@ -295,6 +322,24 @@ func (m *Machine) relent(w *Waiter) {
 			m.unshut(f)
 		}
 	}
+	m.tidy() // others may go there now
+}
+
+// relentIn lets requests through to endpoints of a lane, in which w waits, until at least half of them get requests.
+func (m *Machine) relentIn(n *laneNote, w *Waiter) {
+	if len(m.failing) == 0 || n.whole {
+		return // of the whole pool at least half get requests
+	}
+	asking := m.asking
+	m.asking = w
+	ready, open := m.openBeside(n, w, NoEndpoint)
+	for _, e := range n.endpoints {
+		if f := m.failing[e]; 2*open < ready && f != nil && f.failed(m.now) && m.placer.CanServe(w.placement, e) {
+			m.unshut(f)
+			open++
+		}
+	}
+	m.asking = asking
 }
 
 // unshut lets requests through to an endpoint.
@@ -353,18 +398,20 @@ func (m *Machine) tellForeign(f *failing) {
 	}
 }
 
-// remind has mend look at an endpoint when something of it is over.
+// remind has mend look at an endpoint when something of it is over, which may have been over before.
 func (m *Machine) remind(f *failing) {
 	f.due = 0
 	sooner := func(t time.Time) {
-		if due := t.Sub(m.born); t.After(m.now) && (f.due == 0 || due < f.due) {
+		if due := t.Sub(m.born); f.due == 0 || due < f.due {
 			f.due = due
 		}
 	}
 	if f.circuit.Shut() {
 		sooner(f.circuit.Until())
 	}
-	sooner(f.busy)
+	if !f.busy.IsZero() {
+		sooner(f.busy)
+	}
 	for _, h := range f.held {
 		sooner(h.until)
 	}
@@ -389,47 +436,40 @@ func (m *Machine) mend() {
 	for m.mends.Len() > 0 && m.untilMended(m.now) <= 0 {
 		f := m.mends.Min()
 		f.circuit.Advance(m.now)
-		f.held = slices.DeleteFunc(f.held, func(h heldPlace) bool { return !h.until.After(m.now) })
+		if !m.now.Before(f.busy) {
+			f.busy = time.Time{}
+		}
+		m.letGo(f, false)
 		m.remind(f)
 		m.withhold(f)
 	}
 }
 
-// forgetFailing forgets what is known of endpoints that are not ready, and lets requests through to all if more than half of
-// the others are shut, and to those that a lane has left.
+// forgetFailing forgets what is known of endpoints that are not ready, and lets requests through to some of the others until
+// at least half get requests.
 func (m *Machine) forgetFailing() {
 	if len(m.failing) == 0 {
 		return
 	}
-	shut := 0
+	var failed []*failing
 	for _, f := range m.inOrderOfEndpoints() {
 		switch _, ready := m.ledger.Bounds(stock.BackendID(f.endpoint)); {
 		case !ready:
 			m.shut.Remove(f.endpoint)
+			m.letGo(f, true)
 			if f.number != 0 {
 				m.mends.Remove(f)
 			}
 			f.forgetLeases()
 			delete(m.failing, f.endpoint)
-		case f.shut(m.now):
-			shut++
+		case f.failed(m.now):
+			failed = append(failed, f)
 			m.withhold(f) // its bound may be another
 		}
 	}
-	for _, f := range m.inOrderOfEndpoints() {
-		if f.shut(m.now) && slices.ContainsFunc(m.lanesWith(f.endpoint), func(n *laneNote) bool {
-			_, open := m.openBeside(n, f.endpoint)
-			return open == 0
-		}) {
+	for i, f := range failed {
+		if 2*(len(failed)-i) > m.ledger.Ready() {
 			m.unshut(f)
-			shut--
-		}
-	}
-	if 2*shut > m.ledger.Ready() {
-		for _, f := range m.inOrderOfEndpoints() {
-			if f.shut(m.now) {
-				m.unshut(f)
-			}
 		}
 	}
 }
@@ -450,7 +490,7 @@ func (m *Machine) refail() {
 		m.failing = map[Endpoint]*failing{}
 	default:
 		for _, f := range m.inOrderOfEndpoints() {
-			f.held = nil
+			m.letGo(f, true)
 			f.forgetLeases()
 			m.unshut(f)
 			m.withhold(f)

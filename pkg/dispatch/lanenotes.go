@@ -270,10 +270,10 @@ func (m *Machine) explore(n *laneNote, w *Waiter) {
 	}
 }
 
-// waitsIn makes sure that the lane of w, which waits, has a note.
+// waitsIn makes sure that the lane of w, which waits, has a note, and that half of its endpoints get requests.
 func (m *Machine) waitsIn(w *Waiter) {
 	if w.queued.Lane != "" && w.queued.AloneInLane() {
-		m.note(w)
+		m.relentIn(m.note(w), w)
 	}
 }
 

@@ -314,14 +314,14 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 	}
 	tenant := w.flow.tenant
 	m.settle(w) // first, so that no error in what follows can leave the lease held
-	if m.config.Circuits {
-		m.judge(w, tenant, a)
-	}
 	m.follow(w)
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
 	}
 	m.queue.Completed(&w.queued)
+	if m.config.Circuits {
+		m.judge(w, tenant, a)
+	}
 	m.run()
 	return true
 }

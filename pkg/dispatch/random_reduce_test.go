@@ -20,6 +20,19 @@ func smallerThan(s *scene) (all []*scene) {
 	for i := range s.loads {
 		add(func(c *scene) { c.loads = slices.Delete(c.loads, i, i+1) })
 	}
+	if s.illness != nil {
+		for e := range s.illness.broken {
+			ill := *s.illness
+			if ill.broken[e], ill.busy[e] = (spell{}), 0; ill != *s.illness {
+				add(func(c *scene) { c.illness = &ill })
+			}
+		}
+		if s.illness.bad != "" {
+			ill := *s.illness
+			ill.bad = ""
+			add(func(c *scene) { c.illness = &ill })
+		}
+	}
 	for i := range s.changes {
 		add(func(c *scene) { c.changes = slices.Delete(c.changes, i, i+1) })
 	}

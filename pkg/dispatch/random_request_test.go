@@ -34,7 +34,8 @@ type request struct {
 	sent     bool
 	streams  bool
 	charges  []*charge
-	byOwn    int // how often its flow has overtaken it, and how often others have in its turn
+	failed   time.Time // its engine has; zero: it has not
+	byOwn    int       // how often its flow has overtaken it, and how often others have in its turn
 	byOther  int
 }
 

@@ -12,6 +12,7 @@ import (
 // follow hears the verdicts of an event in their order, and checks each of them by what was known just before it. own is
 // the arrival that the event is about, or nil.
 func (x *run) follow(own *request) {
+	x.looksAtEngines()
 	var heard []*request
 	for _, w := range x.m.Verdicts() {
 		heard = append(heard, x.owners[w])
@@ -56,6 +57,7 @@ func (x *run) follow(own *request) {
 	for _, r := range losers {
 		x.preempted(r, at[r], heard, own)
 	}
+	x.circuits()
 	if mustGo && own.phase != running && x.mayGo(own, true) {
 		x.failf("at once: %v does not go at once, and nobody stood before it: %+v", own, x.roomFor(own))
 	}
@@ -458,6 +460,9 @@ func (x *run) isAtRest() {
 	s := x.m.State()
 	if len(x.waiting)+len(x.running)+s.Queued+s.Stock+int(s.Tokens)+s.LiveFlows+s.PromotedHeld+s.Flows+x.board.Total() != 0 {
 		x.failf("rest: %d wait and %d run: %+v", len(x.waiting), len(x.running), s)
+	}
+	if x.scene.illness != nil {
+		x.mended()
 	}
 	for i, share := range x.board.Shares(nil) {
 		if share.InFlight != 0 || share.Tokens != 0 {

@@ -23,7 +23,6 @@ var dawn = time.Unix(1_000_000_000, 0)
 type run struct {
 	world
 	scene     *scene
-	m         *dispatch.Machine
 	scheduler *scheduling.Scheduler
 	board     *scheduling.Board
 	snapshot  *scheduling.Snapshot
@@ -35,7 +34,10 @@ type run struct {
 	shares    *shares
 	turns     *turns
 	counts    tallies
-	trace     []string // the last events
+	trace     []string                            // the last events
+	before    [mostEndpoints]dispatch.EngineState // the present event
+	engines   [mostEndpoints]dispatch.EngineState // after it
+	wentTo    [mostEndpoints]int                  // in the present event
 	traces    bool
 }
 
@@ -44,6 +46,7 @@ type tallies struct {
 	requests, grants, bypasses, preemptions, promotions, rejections, regroupings, turns int
 	windows, comparedWFQ, comparedVTC                                                   int // of shares
 	overtakenByOwn, overtakenByOther                                                    int
+	failures, opened, trials, heldPlaces                                                int
 }
 
 // broken is the panic of a property that does not hold.
@@ -349,7 +352,7 @@ func (x *run) goesOn(r *request) {
 			cost = fairqueue.UnknownCost
 		}
 		x.event(fmt.Sprintf("%v completes", r), func() {
-			if !x.m.Complete(x.now, lease, cost) {
+			if !x.m.Answered(x.now, lease, cost, x.answer(r)) {
 				x.failf("settled: %v is not settled", r)
 			}
 		}, func() {
@@ -360,7 +363,7 @@ func (x *run) goesOn(r *request) {
 			}
 		})
 		x.event(fmt.Sprintf("%v completes again", r), func() {
-			if x.m.Complete(x.now, lease, 100*r.actual) {
+			if x.m.Answered(x.now, lease, 100*r.actual, dispatch.Answer{Status: 500}) {
 				x.failf("settled: %v is settled twice", r)
 			}
 		}, nil)
@@ -459,6 +462,9 @@ func (x *run) takes(r *request) {
 	r.holds = r.tokens
 	r.counts = x.config.MaxInFlightPerFlowPerBackend > 0 || x.config.MaxTokensInFlightPerFlowPerBackend > 0
 	x.running = append(x.running, r)
+	if x.config.Enabled && !x.config.Stock.Unbounded && !r.passesOn {
+		x.wentTo[r.at]++
+	}
 }
 
 // leaves takes a request's lease away.

@@ -19,8 +19,9 @@ type scene struct {
 	seed    uint64
 	config  dispatch.Config
 	pool    []scheduling.Endpoint
-	models  bool // endpoints list models
-	prompts bool // something is known of prompts
+	models  bool     // endpoints list models
+	prompts bool     // something is known of prompts
+	illness *illness // of engines; nil: none fails
 	loads   []load
 	changes []change
 	most    int           // requests

@@ -135,6 +135,10 @@ func (n *tallies) add(o tallies) {
 	n.turns += o.turns
 	n.overtakenByOwn += o.overtakenByOwn
 	n.overtakenByOther += o.overtakenByOther
+	n.failures += o.failures
+	n.opened += o.opened
+	n.trials += o.trials
+	n.heldPlaces += o.heldPlaces
 }
 
 // property is the name of the property that an error says does not hold.

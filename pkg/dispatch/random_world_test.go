@@ -22,6 +22,8 @@ type world struct {
 	named    map[string]int // identifiers of the configured tiers
 	released time.Time      // the last release from the queue; zero: the next may follow at once
 	now      time.Time
+	withheld [mostEndpoints]int // requests that count at each endpoint because its engine fails
+	m        *dispatch.Machine
 }
 
 // endpoint is the endpoint with this identifier, or nil.
@@ -86,6 +88,7 @@ func (o *world) at(id scheduling.EndpointID) (n int, tokens stock.Tokens) {
 	if n = o.foreign[id].Requests; n > 0 {
 		tokens = o.foreign[id].Tokens
 	}
+	n += o.withheld[id]
 	for _, r := range o.running {
 		if r.at == id {
 			n++
@@ -197,7 +200,7 @@ func (o *world) full(r *request, e scheduling.EndpointID) bool {
 	if c.MaxInFlightPerFlowPerBackend == 0 && c.MaxTokensInFlightPerFlowPerBackend == 0 {
 		return false
 	}
-	n, tokens := 0, stock.Tokens(0)
+	n, tokens := o.places(r, e), stock.Tokens(0)
 	for _, other := range o.running {
 		if other.counts && other.at == e && sameCap(other, r) {
 			n++
@@ -214,7 +217,7 @@ func (o *world) atCap(r *request) bool {
 	if c.MaxInFlightPerFlow == 0 && c.MaxTokensInFlightPerFlow == 0 {
 		return false
 	}
-	n, tokens := 0, stock.Tokens(0)
+	n, tokens := o.places(r, dispatch.NoEndpoint), stock.Tokens(0)
 	for _, other := range o.running {
 		if sameCap(other, r) {
 			n++

@@ -157,6 +157,9 @@ func (m *Machine) examineLane(r *fairqueue.Request) {
 	w := waiterOf(r)
 	m.asking = w
 	m.renote(w)
+	if n := m.lanes.notes[r.Lane]; n != nil {
+		m.relentIn(n, w)
+	}
 	ready := m.placer.HasReady(w.placement, nil)
 	if ready {
 		m.requestSearch(w)

@@ -52,6 +52,23 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
+// A circuit that stays closed although its engine has failed often, because the flows may be to blame, is opened by no success.
+func TestASuccessOpensNothing(t *testing.T) {
+	var c Circuit
+	now := time.Unix(1000, 0)
+	for i := range 8 {
+		if fails := c.Answered(now, now, "f", FullFailure); fails != (i == 7) {
+			t.Errorf("failure %d: fails %t", i+1, fails)
+		}
+	}
+	if c.Answered(now, now, "f", NoFailure) {
+		t.Error("a success says that the engine fails")
+	}
+	if !c.Answered(now, now, "f", FullFailure) {
+		t.Error("another failure does not")
+	}
+}
+
 // Each failed trial doubles the time, up to 30 s, and answers to requests from before say nothing of it.
 func TestCircuitWaitsLonger(t *testing.T) {
 	var c Circuit
