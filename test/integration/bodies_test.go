@@ -73,7 +73,7 @@ func TestBodiesThatStop(t *testing.T) {
 	for _, envoy := range []string{"full-duplex", "recommended"} {
 		t.Run(envoy, func(t *testing.T) {
 			t.Parallel()
-			s := collects(t, envoy, "limits: { bodyTimeout: 1s }\n")
+			s := collects(t, envoy, "limits: { bodyTimeout: 4s }\n")
 			for _, begun := range []string{"", `{"mo`} {
 				u := s.upload("x", 100)
 				u.part(begun)
@@ -88,7 +88,7 @@ func TestBodiesThatStop(t *testing.T) {
 			u.part(`{"model":"tiny","messages":[{"role":"user","content":"`)
 			sent := 54
 			for range parts - 1 {
-				time.Sleep(400 * time.Millisecond)
+				time.Sleep(900 * time.Millisecond)
 				u.part(strings.Repeat("x", 1<<16))
 				sent += 1 << 16
 			}

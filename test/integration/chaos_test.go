@@ -273,10 +273,10 @@ func (s *scene) oneOutcomeEach(before, requests int) {
 	gated := slices.Contains(s.with.envoys, "gate") // then Envoy counts the gate's streams as well
 	// A client, one in five of which leave early, may disconnect before Envoy opens the stream, or before its first
 	// message.
-	if streams > opened || !gated && streams < opened-requests/10 {
+	if streams > opened || !gated && streams < opened-requests/4 {
 		s.t.Errorf("Weir saw %d streams, the Envoys opened %d", streams, opened)
 	}
-	if n := streams - before; n < requests*8/10 {
+	if n := streams - before; n < requests*7/10 {
 		s.t.Errorf("only %d of %d requests came to Weir", n, requests)
 	}
 	s.t.Logf("%d streams opened by Envoy, %d seen: %v", opened, streams, outcomes)

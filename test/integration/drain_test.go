@@ -208,7 +208,7 @@ func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 			t.Parallel()
 			s := start(t, setup{
 				envoys: []string{envoy},
-				models: []modelsim.Config{modelsim.Fixed(8, 8*time.Second)},
+				models: []modelsim.Config{modelsim.Fixed(8, 15*time.Second)},
 				config: oneAtATime("100ms"), flags: []string{"--drain-timeout=1500ms", "--upper-bound-per-backend=2"},
 			})
 			streamed, whole := s.begin(ask{body: chat("tiny", true)}), s.begin(ask{})

@@ -21,7 +21,7 @@ func TestErrorsOfEnvoy(t *testing.T) {
 			s := start(t, setup{
 				envoys: []string{config}, noEPP: config == "direct", models: []modelsim.Config{modelsim.Fixed(8, time.Millisecond)},
 				edit: func(b envoyrun.Bootstrap) error {
-					b.Route()["timeout"] = "2s" // in which every other answer comes
+					b.Route()["timeout"] = "5s" // in which every other answer comes
 					return nil
 				},
 			})

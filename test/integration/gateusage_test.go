@@ -14,7 +14,7 @@ import (
 // the headers, as any unannounced trailers do, until the gate's timeout.
 func TestStreamsWithoutATokenBesideUsage(t *testing.T) {
 	t.Parallel()
-	const timeout = 2 * time.Second
+	const timeout = 10 * time.Second
 	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("content-type", "text/event-stream")

@@ -52,7 +52,7 @@ flows: { key: ["header:x-tenant"] }
 	}
 	defer workers.Wait()
 	defer over.Store(true)
-	within(t, time.Minute, "both are served", func() error {
+	within(t, 2*patience, "both are served", func() error {
 		if l, s := served[0].Load(), served[1].Load(); l < 300 || s < 300 {
 			return fmt.Errorf("%d long ones and %d short ones", l, s)
 		}

