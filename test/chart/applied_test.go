@@ -33,8 +33,8 @@ func TestApplied(t *testing.T) {
 	first := replica(t, env, ns, all)
 	begun := time.Now()
 	first.await("the only replica is ready", first.serving("readiness"))
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("readiness took %v, want at most 5 s", took)
+	if took := time.Since(begun); took > 12*time.Second { // less than a Lease
+		t.Errorf("readiness took %v, want a few seconds", took)
 	}
 	second := replica(t, env, ns, all)
 	second.await("the second replica has synced", second.serving("synced"))

@@ -233,7 +233,7 @@ func (d *deployed) mounted(volume, dir string) bool {
 }
 
 // patience bounds what takes a moment when it works, on a busy machine.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // await waits until a question has no error.
 func (d *deployed) await(what string, ask func() error) {

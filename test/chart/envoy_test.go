@@ -170,7 +170,7 @@ func TestEnvoyServes(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Until the first health check has passed, requests go past Weir.
-			for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 				answer, err := http.Post(envoy.URL()+"/v1/chat/completions", "application/json",
 					strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))
 				if err != nil {

@@ -281,7 +281,7 @@ func TestAlertOfRequestsPastWeir(t *testing.T) {
 			before := scrape()
 			firing(t, "nothing", weir+before)
 			get(t, envoy.URL()+"/v1/models")
-			for end := time.Now().Add(10 * time.Second); scrape() == before; time.Sleep(50 * time.Millisecond) {
+			for end := time.Now().Add(patience); scrape() == before; time.Sleep(50 * time.Millisecond) {
 				if time.Now().After(end) {
 					t.Fatalf("the counter does not rise: %s", before)
 				}

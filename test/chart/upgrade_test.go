@@ -247,7 +247,7 @@ func TestUpgradeFromALabelledLeader(t *testing.T) {
 	}
 	u.present("--server-side=false", "--force-replace")
 	u.leadsTo(podIP(first.ip))
-	u.neverEmpty(period+time.Second, "helm upgrade --force-replace")
+	u.neverEmpty(period+4*time.Second, "helm upgrade --force-replace")
 
 	// Rollback. The former chart's Service selects the leader by its label again, which nobody has.
 	u.label(first.pod.Name)
@@ -265,7 +265,7 @@ func TestUpgradeFromALabelledLeader(t *testing.T) {
 	}
 	u.gone(first.pod.Name)
 	u.leadsTo(again.Status.PodIP)
-	u.neverEmpty(time.Second, "the rollback") // what the controller of Kubernetes takes
+	u.neverEmpty(5*time.Second, "the rollback") // what the controller of Kubernetes takes
 	slices, err := u.env.Clients().DiscoveryV1().EndpointSlices(u.ns).List(t.Context(), metav1.ListOptions{
 		LabelSelector: "endpointslice.kubernetes.io/managed-by=weir.dev",
 	})

@@ -132,7 +132,7 @@ func (s *Stage) script(page string, b block) {
 }
 
 // settle is how long a command that reads metrics, pages or logs may be repeated, since these lag behind.
-const settle = 10 * time.Second
+const settle = time.Minute
 
 var looks = regexp.MustCompile(`^(?:curl -s localhost:9\d+/|grep )`)
 
@@ -157,7 +157,7 @@ func (s *Stage) run(at, command string, want []string) {
 
 // shell runs a script; whatever it starts ends with it.
 func (s *Stage) shell(script string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir = s.dir

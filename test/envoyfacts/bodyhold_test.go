@@ -13,7 +13,8 @@ import (
 // headers it covers the body's way to the processor and the wait that follows. That is so if the body was whole at that
 // time, which the buffer filter sees to. A second one in the same phase is ignored, also a longer one.
 func TestOneOverrideForTheBodyPhase(t *testing.T) {
-	const timeout, override = time.Second, 3 * time.Second // a message of the processor takes less
+	t.Parallel()
+	const timeout, override = 2 * time.Second, 6 * time.Second // a message of the processor takes less
 	p := newProcessor(t)
 	envoy := start(t, "fail-closed", p, messageTimeout(timeout), modelServer(t, answering("whole")))
 
@@ -46,7 +47,8 @@ func TestOneOverrideForTheBodyPhase(t *testing.T) {
 // While the client still sends, no message is outstanding and an override is ignored. It does not count as the one of
 // the body phase: the one that follows the body does.
 func TestOverrideBeforeTheBodyIsWhole(t *testing.T) {
-	const timeout = time.Second
+	t.Parallel()
+	const timeout = 2 * time.Second
 	p := newProcessor(t)
 	envoy := start(t, "fail-closed", p, envoyrun.Edits(
 		envoyrun.WithoutFilter(envoyrun.BufferFilter), messageTimeout(timeout)), modelServer(t, answering("whole")))

@@ -79,7 +79,8 @@ func TestOverrideMessageTimeout(t *testing.T) {
 // "FULL_DUPLEX_STREAMED: no limit of size, and no message timeout; the whole body is sent to the processor, which must
 // send it back; the upstream sees transfer-encoding: chunked. The header answer may wait until the whole body was seen."
 func TestFullDuplexHoldsAndEchoes(t *testing.T) {
-	const timeout = 100 * time.Millisecond
+	t.Parallel()
+	const timeout = time.Second
 	p := newProcessor(t)
 	large := strings.Repeat("0123456789abcdef", 4<<20/16)
 	address := modelServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -104,7 +105,7 @@ func TestFullDuplexHoldsAndEchoes(t *testing.T) {
 			break
 		}
 	}
-	time.Sleep(3 * timeout)
+	time.Sleep(2 * timeout)
 	s.wantAlive()
 	x.wantUnanswered()
 	s.send(requestHeaders(destinationHeader, address))

@@ -158,7 +158,7 @@ func TestPacketsToTheApiserverAreLost(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("the other one leads after %v; the apiserver is said not to answer after %v", led, noticed)
-	if most := 4*time.Second + 2*500*time.Millisecond + time.Second; led > most {
+	if most := 4*time.Second + 2*500*time.Millisecond + 5*time.Second; led > most { // of these the last is for a busy machine
 		t.Errorf("the other one leads after %v, want at most %v", led, most)
 	}
 	if n, _ := first.metric(`weir_lease_failures_total{of="election",pool="chat"}`); n == 0 {
