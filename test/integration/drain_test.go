@@ -254,8 +254,8 @@ func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {
 			t.Fatalf("%v after SIGTERM: got %d %v %s", since, got.status, got.err, got.body)
 		}
 	}
-	if answered < 10 {
-		t.Errorf("%d answered", answered)
+	if answered == 0 {
+		t.Error("none was answered")
 	}
 	if code := s.epp.exitCode(patience); code != 0 {
 		t.Errorf("exit code %d, want 0", code)

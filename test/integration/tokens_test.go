@@ -229,7 +229,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 	body := strings.TrimSuffix(completion(10, tokens), "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
 	// stream reads so many tokens and then leaves, or to the end if there are fewer. It counts what they cost.
 	stream := func(name string, most int, attained *atomic.Int64) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.envoy().URL()+"/v1/completions", strings.NewReader(body))
 		if err != nil {
@@ -279,8 +279,8 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 	h, a := attained["honest"].Load(), attained["attacker"].Load()
 	has("enough is measured", h+40*(10+2*tokens))
 	h, a = attained["honest"].Load()-h, attained["attacker"].Load()-a
-	if ratio := float64(a) / float64(h); ratio > 1.05 {
-		t.Errorf("the attacker has %d, the honest one %d: ratio %.3f, want at most 1.05", a, h, ratio)
+	if ratio := float64(a) / float64(h); ratio > byTime {
+		t.Errorf("the attacker has %d, the honest one %d: ratio %.3f, want at most %v", a, h, ratio, byTime)
 	} else {
 		t.Logf("the attacker has %d, the honest one %d: ratio %.3f", a, h, ratio)
 	}

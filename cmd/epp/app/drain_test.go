@@ -125,7 +125,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 // Requests are served for minDrain even if nobody waits: proxies do not yet know.
 func TestDrainTakesAtLeastMinDrain(t *testing.T) {
 	o := testOptions()
-	const least = 2 * time.Second // in which the machine has to find the time for a request
+	const least = 4 * time.Second // in which the machine has to find the time for a request
 	o.Override = func(d *config.Document) { d.RequestQueueController.MinDrain = config.Duration(least) }
 	r := start(t, o)
 	check := r.checker()

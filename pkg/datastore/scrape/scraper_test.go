@@ -435,7 +435,7 @@ func TestHostileServers(t *testing.T) {
 			cfg.Path = path
 			f := newFetcher(cfg)
 			defer f.close()
-			patience := 20 * time.Second
+			patience := time.Minute
 			if want == Slow {
 				patience = 200 * time.Millisecond
 			}
