@@ -36,9 +36,10 @@ type backend struct {
 	foreign  int // what others hold; 0 unless it is ready
 	byTier   []int32
 
-	foreignTokens Tokens // what those of others take, which the ledger does not sum
+	lower, upper parts // of bounds
 
-	bounds Bounds // what it contributes to the pool's while it is ready
+	bounds        Bounds // what it contributes to the pool's while it is ready
+	foreignTokens Tokens // what those of others take, which the ledger does not sum
 }
 
 func (b *backend) held() int { return b.own + b.foreign }
@@ -121,11 +122,10 @@ func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 		return Amount{}, false
 	}
 	counts = f.Held.Counted()
-	change := counts.Requests - l.backends[i].foreign
-	l.hold(i, change)
-	l.backends[i].foreign += change
-	l.backends[i].foreignTokens = counts.Tokens
-	l.atReady.foreign += change
+	b := &l.backends[i]
+	l.sum(b, -1)
+	b.foreign, b.foreignTokens = counts.Requests, counts.Tokens
+	l.sum(b, 1)
 	return counts, true
 }
 
@@ -165,6 +165,7 @@ func (l *Ledger) forgetIfEmpty(i int) {
 func (l *Ledger) count(i int) {
 	b := &l.backends[i]
 	b.bounds = l.config.BoundsOf(b.Backend)
+	b.lower, b.upper = partsOf(b.bounds.Requests.Lower), partsOf(b.bounds.Requests.Upper)
 	if b.ready {
 		l.requests.add(b.bounds.Requests)
 		l.sum(b, 1)
@@ -185,20 +186,10 @@ func (l *Ledger) sum(b *backend, sign int) {
 	l.atReady.held += sign * b.held()
 	l.atReady.foreign += sign * b.foreign
 	l.atReady.promoted += sign * b.promoted
-	l.atReady.lower.add(b.bounds.Requests.Lower, b.held(), sign)
-	l.atReady.upper.add(b.bounds.Requests.Upper, b.held(), sign)
+	l.atReady.lower.add(b.lower, b.held(), sign)
+	l.atReady.upper.add(b.upper, b.held(), sign)
 	for tier, n := range b.byTier {
 		l.accounts[tier].atReady += sign * int(n)
-	}
-}
-
-// hold counts so many more requests at a ready backend, or fewer; its own count has not changed yet.
-func (l *Ledger) hold(i, change int) {
-	b := &l.backends[i]
-	l.atReady.held += change
-	for _, held := range [...]struct{ n, sign int }{{b.held(), -1}, {b.held() + change, 1}} {
-		l.atReady.lower.add(b.bounds.Requests.Lower, held.n, held.sign)
-		l.atReady.upper.add(b.bounds.Requests.Upper, held.n, held.sign)
 	}
 }
 
@@ -208,22 +199,28 @@ func (l *Ledger) change(lease *Lease, by int) {
 	if !known {
 		i = l.enter(backend{Backend: Backend{ID: lease.backend}})
 	}
-	b, promoted := &l.backends[i], 0
-	if lease.promoted {
-		promoted = by
-	}
+	b := &l.backends[i]
 	if b.ready {
-		l.hold(i, by)
-		l.atReady.promoted += promoted
+		besides := b.held() + min(0, by)
+		l.atReady.lower.hold(b.lower, besides, by)
+		l.atReady.upper.hold(b.upper, besides, by)
+		l.atReady.held += by
 		l.accounts[lease.tier].atReady += by
 	}
+	if lease.promoted {
+		b.promoted += by
+		if b.ready {
+			l.atReady.promoted += by
+		}
+	}
 	b.own += by
-	b.promoted += promoted
 	for len(b.byTier) <= int(lease.tier) {
 		b.byTier = append(b.byTier, 0)
 	}
 	b.byTier[lease.tier] += int32(by)
-	l.forgetIfEmpty(i)
+	if b.own == 0 {
+		l.forgetIfEmpty(i)
+	}
 }
 
 // rebound derives the limits from the sums, and the reservations from the capacity.
