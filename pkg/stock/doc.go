@@ -37,11 +37,11 @@
 //	bound ≤ running              after a preemption, and no growth for 10 s
 //	bound × 1.25, then + 1       while requests wait here, the bound is full, none waits inside, and the engine works
 //
-// rounded up, and at least 1; the last line has + 1 from the first shrink on. An engine works if each request that it runs
-// has got a token since the bound last grew or, where its tokens are not known, if one has ended. So a bound is what the
-// engine was seen to run and what was on its way, and one more, and at least running + 1; it shrinks whoever waits, and grows
-// only while somebody does; and in silence, or hours without load, it stays. A counter that falls is a restart: from then on
-// the bound may grow by a quarter again. The reasons are in ADR 0143 and ADR 0157.
+// rounded up, and at least 1. From the first shrink on the last line has + 1, and takes two reports in a row. An engine works if
+// each request that it runs has got a token since the bound last grew or, where its tokens are not known, if one has ended. So
+// a bound is what the engine was seen to run and what was on its way, and one more, and at least running + 1; it shrinks
+// whoever waits, and grows only while somebody does; and in silence, or hours without load, it stays. A counter that falls is
+// a restart: from then on the bound may grow by a quarter again. The reasons are in ADR 0143 and ADR 0157.
 //
 // # Foreign stock
 //

@@ -87,8 +87,13 @@ func (l *Learned) enough(r *Report) int {
 	return max(min(busy+1, l.bound), r.Running+1)
 }
 
-// mayGrow reports whether more would be of use: requests wait, none of them inside the engine, and the engine works.
+// mayGrow reports whether more would be of use: requests wait, none of them inside the engine, and the engine works. After the
+// first shrink two reports in a row must say so, as it takes two to shrink: otherwise requests that arrive in bursts, of which
+// every other report sees some waiting, would lift the bound without an end.
 func (l *Learned) mayGrow(now time.Time, r *Report) bool {
+	if l.shrunk && l.last.Waiting > 0 {
+		return false
+	}
 	return r.Wanted && r.Waiting == 0 && r.Held >= l.bound && l.known && l.works(r) && !now.Before(l.quiet)
 }
 

@@ -35,20 +35,51 @@ type engine struct {
 	log     *engineLog
 }
 
-// startEngine starts vLLM and waits until it serves. It ends with the test.
-func startEngine(t *testing.T) *engine {
+// startEngine starts vLLM with further arguments and waits until it serves. It ends with the test.
+func startEngine(t *testing.T, more ...string) *engine {
 	t.Helper()
+	e, serves := launch(t, more...)
+	serves()
+	return e
+}
+
+// eventsPort stands in an argument for the port of the engine's KV events: its own and eventsAhead more.
+const (
+	eventsPort  = "EVENTS-PORT"
+	eventsAhead = 100
+)
+
+// launch starts vLLM with further arguments; serves waits until it does.
+func launch(t *testing.T, more ...string) (e *engine, serves func()) {
+	t.Helper()
+	if *served != "" {
+		address, rest, _ := strings.Cut(*served, ",")
+		*served = rest
+		return &engine{address: address, log: &engineLog{}}, func() {}
+	}
 	venv := os.Getenv("VLLM_VENV")
 	if venv == "" {
 		t.Fatal("no vLLM: run `make e2e-vllm`, or set VLLM_VENV=$(hack/vllm.sh)")
 	}
-	e := &engine{address: freeAddress(t), log: &engineLog{}}
+	e = &engine{address: freeAddress(t), log: &engineLog{}}
 	_, port, _ := net.SplitHostPort(e.address)
-	ended := e.run(t, filepath.Join(venv, "bin", "vllm"), "serve", filepath.Join(venv, "model"),
+	n, _ := strconv.Atoi(port)
+	for i, a := range more {
+		more[i] = strings.ReplaceAll(a, eventsPort, strconv.Itoa(n+eventsAhead))
+	}
+	ended := e.run(t, append([]string{
+		filepath.Join(venv, "bin", "vllm"), "serve", filepath.Join(venv, "model"),
 		"--served-model-name", model, "--load-format", "dummy", "--dtype", "bfloat16", "--enforce-eager",
 		"--max-model-len", "2048", "--max-num-seqs", strconv.Itoa(slots), "--enable-log-requests",
-		"--host", "127.0.0.1", "--port", port)
+		"--host", "127.0.0.1", "--port", port,
+	}, more...)...)
 	t.Logf("starting vLLM at %s", e.address)
+	return e, func() { t.Helper(); e.serves(t, ended) }
+}
+
+// serves waits until the engine serves.
+func (e *engine) serves(t *testing.T, ended <-chan struct{}) {
+	t.Helper()
 	for deadline := time.Now().Add(engineStart); ; time.Sleep(100 * time.Millisecond) {
 		select {
 		case <-ended:
@@ -59,7 +90,7 @@ func startEngine(t *testing.T) *engine {
 		if err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
-				return e
+				return
 			}
 		}
 		if time.Now().After(deadline) {
@@ -85,7 +116,7 @@ func (e *engine) run(t *testing.T, command ...string) <-chan struct{} {
 	cmd.WaitDelay = time.Second // its children may keep the output open
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(os.Environ(),
-		"HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "VLLM_HOST_IP=127.0.0.1",
+		"VLLM_SERVER_DEV_MODE=1", "HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "VLLM_HOST_IP=127.0.0.1",
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

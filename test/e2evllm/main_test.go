@@ -16,6 +16,7 @@ import (
 var (
 	out    = flag.String("out", "", "`file` to keep the page of figures in; without it they are only shown")
 	calm   = flag.Duration("calm", 10*time.Minute, "with -out: how long to wait at most for a quiet machine")
+	served = flag.String("engines", "", "`addresses` of running vLLMs, in the order in which scenes would start them: repeats a scene sooner")
 	rounds = flag.Int("rounds", 5, "rounds of the flood, 1 to 20: each through Envoy alone and through Weir")
 )
 
@@ -49,6 +50,8 @@ func TestRealEngine(t *testing.T) {
 		{"fairness", fairnessScene},
 		{"preemption", preemptionScene},
 		{"flood", floodScene},
+		{"slots", slotsScene},
+		{"affinity", affinityScene},
 	} {
 		t.Run(scene.name, func(t *testing.T) {
 			s := scene.play(t, e)
@@ -59,7 +62,7 @@ func TestRealEngine(t *testing.T) {
 	if *out == "" || t.Failed() {
 		return
 	}
-	if len(p.sections) < 5 {
+	if len(p.sections) < 7 {
 		t.Fatal("-out: not all scenes were played: the page has all or is not written")
 	}
 	p.keep(t, *out)

@@ -35,8 +35,14 @@ func before(t *testing.T, e *engine, config string) *setting {
 	return through(t, e, "gate", config)
 }
 
-// through is before with another of the shipped configurations of Envoy.
-func through(t *testing.T, e *engine, envoy, config string) *setting {
+// through is before with another of the shipped configurations of Envoy, and with further engines.
+func through(t *testing.T, e *engine, envoy, config string, more ...*engine) *setting {
+	t.Helper()
+	return throughWith(t, e, envoy, config, nil, more...)
+}
+
+// throughWith is through with further flags of the epp.
+func throughWith(t *testing.T, e *engine, envoy, config string, flags []string, more ...*engine) *setting {
 	t.Helper()
 	dir := t.TempDir()
 	s := scene.New(context.Background(), dir)
@@ -50,8 +56,11 @@ func through(t *testing.T, e *engine, envoy, config string) *setting {
 		}
 	})
 	servers := []string{e.address}
+	for _, m := range more {
+		servers = append(servers, m.address)
+	}
 	var err error
-	if set.epp, err = s.EPP(scene.EPPOptions{Binary: binaries.Path(binaries.EPP), Config: config, Endpoints: servers}); err != nil {
+	if set.epp, err = s.EPP(scene.EPPOptions{Binary: binaries.Path(binaries.EPP), Config: config, Endpoints: servers, Flags: flags}); err != nil {
 		t.Fatal(err)
 	}
 	if set.direct, err = s.Envoy("direct", envoyrun.Options{Config: "direct", ModelServers: servers}); err != nil {
