@@ -99,6 +99,9 @@ func TestLoadIsBounded(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
+		if n == 3 { // the next one has no connection meanwhile
+			time.AfterFunc(time.Second, func() { close(release) })
+		}
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -108,11 +111,10 @@ func TestLoadIsBounded(t *testing.T) {
 	}))
 	defer server.Close()
 	t.Chdir(t.TempDir())
-	trace := "arrival,flow,tier,input,output\n0,a,gold,9,3\n0.3,b,,9,4\n0.3,b,,9,4\n0.3,c,,9,5\n3600,late,,1,1\n"
+	trace := "arrival,flow,tier,input,output\n0,a,gold,9,3\n1.5,b,,9,4\n1.5,b,,9,4\n1.5,c,,9,5\n3600,late,,1,1\n"
 	if err := os.WriteFile("t.csv", []byte(trace), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(time.Second, func() { close(release) })
 	var out, errs bytes.Buffer
 	code := runLoad([]string{
 		"t.csv", "--to", server.URL, "--connections=2", "--flow-header=x-flow", "--tier-header=x-tier", "--header=x-key: k", "--model=m",

@@ -186,6 +186,7 @@ flows: { discipline: none, weights: { a: -1 } }
 limits: { maxBodyBytes: 0 }
 `)
 	s.epp.reloaded(0, 1, 0)
+	s.epp.told(1, "THE NEW CONFIGURATION IS INVALID")
 	var refusal string
 	for line := range strings.Lines(s.epp.log.String()) {
 		if strings.Contains(line, "THE NEW CONFIGURATION IS INVALID") {
