@@ -70,7 +70,7 @@ func (p picker) Confine(model string, subset request.Subset, length extproc.Leng
 	}
 	snapshot := p.prepared.Load().snapshot
 	var fitting, longest, readers []string // readers: prefill engines where it may fit
-	most, others := int64(0), false // others: endpoints, ready or not, where it may fit, or nobody knows
+	most, others := int64(0), false        // others: endpoints, ready or not, where it may fit, or nobody knows
 	for i := range snapshot.Len() {
 		e := snapshot.At(i)
 		at := scheduling.ParseHostPort(e.Address)
