@@ -3,6 +3,8 @@ package modelsim
 import (
 	"net/http"
 	"strconv"
+
+	"github.com/weir-epp/weir/internal/splitmix"
 )
 
 // api is one of the inference APIs.
@@ -67,7 +69,7 @@ func (a *answer) finish(choice int, limited, itself string) string {
 
 // text appends a part of a choice's text.
 func (a *answer) text(dst []byte, choice, from, to int) []byte {
-	return appendText(dst, mix(a.key)+uint64(choice)<<32, from, to)
+	return appendText(dst, splitmix.Mix(a.key)+uint64(choice)<<32, from, to)
 }
 
 // whole appends the text of a JSON answer.
@@ -148,18 +150,10 @@ var words = [...]string{
 	" quay", " rapid", " sluice", " trout", " upstream", " valley", " wave", " willow", " brook",
 }
 
-// mix is the finalizer of SplitMix64: it spreads a number over all 64 bits.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
-	return x ^ (x >> 31)
-}
-
 // appendText appends the tokens in [from, to) of the text that the key determines.
 func appendText(dst []byte, key uint64, from, to int) []byte {
 	for i := from; i < to; i++ {
-		word := words[mix(key+uint64(i))%uint64(len(words))]
+		word := words[splitmix.Mix(key+uint64(i))%uint64(len(words))]
 		if i == 0 {
 			word = word[1:]
 		}
@@ -172,7 +166,7 @@ const hexDigits = "0123456789abcdef"
 
 // appendID appends 24 hexadecimal digits that the key determines.
 func appendID(dst []byte, key uint64) []byte {
-	high, low := mix(key), mix(key^0xa5a5a5a5)
+	high, low := splitmix.Mix(key), splitmix.Mix(key^0xa5a5a5a5)
 	for shift := 60; shift >= 0; shift -= 4 {
 		dst = append(dst, hexDigits[high>>shift&15])
 	}

@@ -1,6 +1,10 @@
 package modelsim
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/weir-epp/weir/internal/splitmix"
+)
 
 // textBlocks returns the hashes of the blocks of a prompt, for the engine's cache: of its JSON in parts, as the tokens are
 // counted, or nil without a cache. salt tells apart prompts that must not share blocks.
@@ -15,7 +19,7 @@ func (h *Handler) textBlocks(salt uint64, parts ...[]byte) []uint64 {
 		for _, c := range part {
 			hash = hashByte(hash, c)
 			if n++; n == size {
-				blocks = append(blocks, mix(hash))
+				blocks = append(blocks, splitmix.Mix(hash))
 				n = 0
 			}
 		}
@@ -36,7 +40,7 @@ func (h *Handler) idBlocks(salt uint64, ids []json.RawMessage) []uint64 {
 		}
 		hash = hashByte(hash, ',')
 		if (i+1)%h.cfg.Engine.BlockSize == 0 {
-			blocks = append(blocks, mix(hash))
+			blocks = append(blocks, splitmix.Mix(hash))
 		}
 	}
 	return blocks

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim/engine"
+	"github.com/weir-epp/weir/internal/splitmix"
 )
 
 // visit is one inference request being served.
@@ -102,7 +103,7 @@ func (v *visit) work(body []byte) {
 func (h *Handler) answerTo(in *inference, number uint64) *answer {
 	n := len(in.prompts) * in.choices
 	return &answer{
-		key:          mix(h.cfg.Seed) + number,
+		key:          splitmix.Mix(h.cfg.Seed) + number,
 		created:      time.Now().Unix(),
 		model:        h.model,
 		prompts:      in.prompts,

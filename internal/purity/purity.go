@@ -15,6 +15,7 @@ var imports = []string{
 	"cmp", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2",
 	"net/netip", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/weir-epp/weir/internal/heap",
+	"github.com/weir-epp/weir/internal/splitmix",
 	"github.com/weir-epp/weir/pkg/invalid", // values that say the problems of a Config
 }
 

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"github.com/weir-epp/weir/internal/splitmix"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/prefix"
@@ -33,9 +34,9 @@ func newAffinity(cfg *request.Affinity, endpoints []scheduling.Endpoint, blockTo
 
 // prompt returns a request's prompt as the index sees it: blocks of the length of package body's, of the text that its
 // hashes stand for. tokens is the prompt's length as it is estimated.
-func (a *affinity) prompt(r *Request, tokens int64) prefix.Prefix {
-	p := prefix.Prefix{Bytes: uint32(r.Prompt * BytesPerToken), Tokens: tokens}
-	key := mixed(1)
+func (a *affinity) prompt(r *Request, tokens int64) body.Blocks {
+	p := body.Blocks{Bytes: uint32(r.Prompt * BytesPerToken), Tokens: tokens, Flow: textHash(r.Flow)}
+	key := splitmix.Mix(1)
 	if a.scope == request.ScopeFlow {
 		key = textHash(r.Flow)
 	}
@@ -50,9 +51,9 @@ func (a *affinity) prompt(r *Request, tokens int64) prefix.Prefix {
 			break
 		}
 		for ; hashed < upTo; hashed++ {
-			key = mixed(key ^ r.Blocks[hashed])
+			key = splitmix.Mix(key ^ r.Blocks[hashed])
 		}
-		p.Keys, p.Ends = append(p.Keys, mixed(key+uint64(end))), append(p.Ends, uint32(end))
+		p.Keys, p.Ends = append(p.Keys, splitmix.Mix(key+uint64(end))), append(p.Ends, uint32(end))
 	}
 	return p
 }

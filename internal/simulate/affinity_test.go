@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/internal/splitmix"
 	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"
@@ -124,7 +125,7 @@ func TestIndexIsToldTheEnd(t *testing.T) {
 			break
 		}
 		r.Prompt = 1024
-		r.Blocks = []uint64{mixed(uint64(len(requests))), mixed(uint64(len(requests)) + 1<<40)}
+		r.Blocks = []uint64{splitmix.Mix(uint64(len(requests))), splitmix.Mix(uint64(len(requests)) + 1<<40)}
 		requests = append(requests, r)
 	}
 	s, err := newSimulation(&Options{

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strconv"
 	"time"
+
+	"github.com/weir-epp/weir/internal/splitmix"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -31,9 +33,9 @@ func (w *Workload) Requests(seed uint64) Source {
 		for n := range int(c.Count) {
 			f := &sender{
 				Client: c, flow: c.name(n), block: w.Block(), until: w.Duration.Std(), popularity: popularity,
-				rng: rand.New(rand.NewPCG(seed, mixed(uint64(i)<<32|uint64(n)))), number: uint64(len(all.senders)) << 40,
+				rng: rand.New(rand.NewPCG(seed, splitmix.Mix(uint64(i)<<32|uint64(n)))), number: uint64(len(all.senders)) << 40,
 			}
-			f.prefix = mixed(textHash(c.prefixName(n)))
+			f.prefix = splitmix.Mix(textHash(c.prefixName(n)))
 			if c.To > 0 {
 				f.until = c.To.Std()
 			}
@@ -172,10 +174,10 @@ func (s *sender) make() Request {
 	r.Blocks = make([]uint64, r.Prompt/s.block)
 	for i := range r.Blocks {
 		if i < shared {
-			r.Blocks[i] = mixed(s.prefix + mixed(group<<blockBits|uint64(i)))
+			r.Blocks[i] = splitmix.Mix(s.prefix + splitmix.Mix(group<<blockBits|uint64(i)))
 		} else {
 			s.number++
-			r.Blocks[i] = mixed(s.number)
+			r.Blocks[i] = splitmix.Mix(s.number)
 		}
 	}
 	return r

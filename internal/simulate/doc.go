@@ -23,10 +23,10 @@
 // # What is left out
 //
 // The network takes no time, and nobody leaves early or comes back after a rejection. A request's text has
-// [BytesPerToken] bytes per token; with affinity it has a key for each KiB, made of its hashes, and not at the ends of
-// messages, as package body would. Answers are not cached by engines, so the next request of a conversation finds the
-// prompt of the one before it, and not its answer. An answer's headers, which end preemption, come when the request
-// is sent, or with the first token if the options say that Weir has a first-token gate.
+// [BytesPerToken] bytes per token; with affinity it has a key for each KiB, made of its hashes. Answers are not
+// cached by engines, so the next request of a conversation finds the prompt of the one before it, and not its answer. An
+// answer's headers, which end preemption, come when the request is sent, or with the first token if the options say that
+// Weir has a first-token gate.
 //
 // # Invariants
 //

@@ -3,10 +3,11 @@ package simulate
 import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/modelsim/engine"
+	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
 // BytesPerToken is the length of a token of a prompt's text, in bytes.
-const BytesPerToken = 4
+const BytesPerToken = body.BytesPerToken
 
 // DefaultBlock is the default number of tokens in a block of a KV cache: that of Mooncake's traces.
 const DefaultBlock = 512

@@ -24,11 +24,3 @@ type Source interface {
 	// Fraction returns the part of the requests that was returned already, roughly, from 0 to 1.
 	Fraction() float64
 }
-
-// mixed returns a number that looks random, and is another one for every other argument (the finaliser of splitmix64).
-func mixed(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/modelsim/engine"
+	"github.com/weir-epp/weir/internal/splitmix"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -174,7 +175,7 @@ func TestEveryRequestHasOneOutcome(t *testing.T) {
 				r.Tier = "high"
 			}
 			for i := range r.Prompt / 16 {
-				r.Blocks = append(r.Blocks, mixed(uint64(rng.IntN(2)<<20+i)))
+				r.Blocks = append(r.Blocks, splitmix.Mix(uint64(rng.IntN(2)<<20+i)))
 			}
 			requests = append(requests, r)
 		}

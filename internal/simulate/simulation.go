@@ -12,6 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/metering"
@@ -74,7 +75,7 @@ type visit struct {
 
 	// With affinity, and a prompt that has a key.
 	query  *scheduling.Query
-	prompt prefix.Prefix
+	prompt body.Blocks
 	placed prefix.Placement
 }
 

@@ -1,5 +1,7 @@
 package simulate
 
+import "github.com/weir-epp/weir/internal/splitmix"
+
 // Texts is how the prompts of requests become text.
 type Texts struct {
 	// BlockBytes is the length of the text of a hash, above 0.
@@ -22,17 +24,17 @@ func (t *Texts) Append(dst []byte, r *Request, bytes int, number uint64) []byte 
 			return dst
 		}
 		n := min(t.BlockBytes, bytes)
-		dst = appendWords(dst, mixed(t.Seed)^hash, n)
+		dst = appendWords(dst, splitmix.Mix(t.Seed)^hash, n)
 		bytes -= n
 	}
-	return appendWords(dst, mixed(mixed(t.Seed+1)+number), bytes)
+	return appendWords(dst, splitmix.Mix(splitmix.Mix(t.Seed+1)+number), bytes)
 }
 
 // appendWords appends words that the key determines, cut to so many bytes.
 func appendWords(dst []byte, key uint64, bytes int) []byte {
 	end := len(dst) + max(0, bytes)
 	for i := uint64(0); len(dst) < end; i++ {
-		dst = append(dst, textWords[mixed(key+i)%uint64(len(textWords))]...)
+		dst = append(dst, textWords[splitmix.Mix(key+i)%uint64(len(textWords))]...)
 	}
 	return dst[:end]
 }

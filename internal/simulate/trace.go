@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-epp/weir/internal/splitmix"
 )
 
 // TraceOptions are how a trace is read.
@@ -229,7 +231,7 @@ func (t *Trace) request(e *entry) (Request, error) {
 	r.At, t.last = at, at
 	r.Blocks = e.HashIDs
 	for i, id := range r.Blocks {
-		r.Blocks[i] = mixed(id + mixed(uint64(t.round)))
+		r.Blocks[i] = splitmix.Mix(id + splitmix.Mix(uint64(t.round)))
 	}
 	return r, nil
 }

@@ -3,6 +3,7 @@ package extproc
 import (
 	"time"
 
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -93,14 +94,18 @@ func (st *mainStream) rate(placement Placement) Affinity {
 	if len(q.Prompt.Keys) == 0 && q.Session == 0 || q.PassesOn {
 		return nil
 	}
-	prompt := Prompt{Blocks: &q.Prompt, Session: q.Session, Tokens: int64(q.Prompt.Bytes) / bytesPerToken}
 	switch c := st.grant.charge; {
 	case c != nil && c.Estimated().Input > 0:
-		prompt.Tokens = c.Estimated().Input
+		q.Prompt.Tokens = c.Estimated().Input
 	case q.Session != 0:
-		prompt.Tokens = max(leastSession, q.ContentLength/bytesPerToken)
+		q.Prompt.Tokens = max(leastSession, q.ContentLength/body.BytesPerToken)
+	default:
+		q.Prompt.Tokens = int64(q.Prompt.Bytes) / body.BytesPerToken
 	}
-	return st.server.picker.Rate(placement, prompt)
+	if q.Session != 0 {
+		q.Prompt.FollowSession(q.Session)
+	}
+	return st.server.picker.Rate(placement, &q.Prompt)
 }
 
 // onQueued is called in the stream's goroutine just before the request waits.

@@ -44,22 +44,14 @@ type Picker interface {
 	// Confine returns the endpoints of the subset whose engines take a request for model of such a length, or nil if all may.
 	// The error is a *TooLongError if none does.
 	Confine(model string, subset request.Subset, length Length) (*request.Subset, error)
-	// Rate tells the placement which endpoints have the prompt cached. It returns nil if nobody knows.
-	Rate(p Placement, prompt Prompt) Affinity
+	// Rate tells the placement which endpoints have the prompt cached. It returns nil if nobody knows. The prompt must not
+	// change any more.
+	Rate(p Placement, prompt *body.Blocks) Affinity
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
 	// Lists reports whether an endpoint of the pool, ready or not, lists the model. An endpoint without a list may serve
 	// any model, and does not count.
 	Lists(model string) bool
-}
-
-// Prompt is what a request says of its prompt, to those who know which engines have it cached.
-type Prompt struct {
-	// Blocks are those of its text, and Session is the key of its session; 0: none. One of them says something.
-	Blocks  *body.Blocks
-	Session uint64
-	// Tokens is its length in tokens, as it is estimated.
-	Tokens int64
 }
 
 // Affinity follows a prompt that was rated. Its methods are called once at most, Granted first.

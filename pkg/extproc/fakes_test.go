@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -187,7 +188,7 @@ type fakePicker struct {
 	boom      bool   // Chosen panics
 	onChosen  func() // called by Chosen; nil for nothing
 	lists     []string
-	prompt    Prompt
+	prompt    *body.Blocks
 	affinity  Affinity // nil: nobody knows
 	most      int64    // tokens that engines take; 0: any number
 	length    Length
@@ -210,7 +211,7 @@ func (p *fakePicker) Confine(_ string, _ request.Subset, length Length) (*reques
 	return p.confined, nil
 }
 
-func (p *fakePicker) Rate(_ Placement, prompt Prompt) Affinity {
+func (p *fakePicker) Rate(_ Placement, prompt *body.Blocks) Affinity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.prompt = prompt

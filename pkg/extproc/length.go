@@ -3,6 +3,7 @@ package extproc
 import (
 	"fmt"
 
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -17,9 +18,6 @@ type Length struct {
 // mostBytesPerToken is more than any tokenizer makes of text on average: runs of blanks are the longest tokens.
 const mostBytesPerToken = 32
 
-// bytesPerToken is what a token has in a prompt whose length nobody estimates.
-const bytesPerToken = 4
-
 // lengthOf returns the length of a request. Of several prompts, or answers, nobody knows the longest.
 func lengthOf(q *request.Request) (l Length) {
 	s := &q.Size
@@ -29,7 +27,7 @@ func lengthOf(q *request.Request) (l Length) {
 	case s.Tokens >= 0:
 		l = Length{s.Tokens, s.Tokens}
 	case s.Text >= 0:
-		l = Length{s.Numbers + s.Text/mostBytesPerToken, s.Numbers + s.Text/bytesPerToken}
+		l = Length{s.Numbers + s.Text/mostBytesPerToken, s.Numbers + s.Text/body.BytesPerToken}
 	default:
 		return Length{}
 	}

@@ -1,5 +1,7 @@
 package fairqueue
 
+import "github.com/weir-epp/weir/internal/splitmix"
+
 // shareTree sorts a tier's flows by queued requests over weight, and finds the one with the most, and the least
 // recently displaced one among those above a share, in O(log n). It is a treap whose nodes know the least recently
 // displaced flow of their subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
@@ -12,7 +14,7 @@ type shareNode struct {
 }
 
 // priority returns the flow's priority in the treap.
-func (f *flow) priority() uint64 { return scramble(f.shed.id) }
+func (f *flow) priority() uint64 { return splitmix.Mix(f.shed.id) }
 
 func shareBefore(f, g *flow) bool {
 	if c := compareRatio(int64(f.queued), f.weight, int64(g.queued), g.weight); c != 0 {
@@ -149,12 +151,4 @@ func without(root **flow, f *flow) {
 	if n.shed.node.least == f {
 		n.pull()
 	}
-}
-
-// scramble is the finaliser of SplitMix64: a bijection that looks random.
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

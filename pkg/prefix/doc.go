@@ -2,7 +2,7 @@
 // has most of its prompt in its KV cache.
 //
 // It owns the [Index]. A prompt comes as a [Prefix]: the keys of its blocks, chained, so that a key stands for everything
-// up to the block's end (package body makes them from a request's body, [Session] from the name of a session). [Index.Match]
+// up to the block's end (package body makes them from a request's body, or from the name of its session). [Index.Match]
 // says before the controller's lock how much of it each endpoint has; the answer, [scheduling.Ratings], is an input of the
 // decision. [Index.Place] notes after the lock where it went.
 //
@@ -17,10 +17,14 @@
 // fall back among the fresh ones when they are more. So a flow of prompts that nobody repeats flushes no others' prefixes:
 // it can only take the place of fresh ones.
 //
+// A block that only one flow has asked for is that flow's. If there are too many, one goes of the flow that has most of its
+// own, if that is more than a sixteenth of the limit, else the oldest; before both goes one that is older than eight caches
+// of the engine (share.go, ADR 0149).
+//
 // A placement touches the deepest block first. So a block is never older than those that follow it, in either segment,
 // and an endpoint's blocks are closed under prefixes: how much of a prompt it has is found by a binary search. That begins
 // at the deepest block that any endpoint has, which is known from a count of holders by block. Beyond 64 endpoints the
-// blocks that more than 64 have are the floor, which every endpoint is taken to have; only the others are searched.
+// blocks that all have are the floor; of a part that more than 64 have, but not all, 64 are named.
 //
 // # A prompt that no endpoint has
 //
@@ -29,9 +33,10 @@
 //
 // # What it costs
 //
-// A node has 24 bytes, its part of the hash table 4 to 8, and a block's count of holders 11 to 21: 100 endpoints with 1
-// million KV tokens each are 781,250 nodes, at most 40 MB. A match is one probe for each endpoint and O(log blocks) more for
-// each of at most 64; a placement is one or two probes for each block.
+// A node has 32 bytes, its part of the hash table 4 to 8, and a block's count of holders 11 to 21: 100 endpoints with 1
+// million KV tokens each are 781,250 nodes, at most 40 MB. A match is one probe or two for each endpoint and O(log blocks)
+// more for each of at most 64; a placement is one or two probes for each block. What leaves is dropped in pieces of 1,000
+// nodes, between which others can ask.
 //
 // # Invariants
 //

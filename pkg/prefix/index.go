@@ -2,16 +2,23 @@ package prefix
 
 import (
 	"cmp"
+	"hash/fnv"
 	"slices"
 	"sync"
 
+	"github.com/weir-epp/weir/internal/splitmix"
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
+// Prefix is a prompt as the index sees it.
+type Prefix = body.Blocks
+
 // Index remembers which endpoint was last given which blocks of prompts. All methods may be called concurrently.
 type Index struct {
-	mu sync.Mutex // guards all
+	changing sync.Mutex // held while endpoints are changed, before mu
 
+	mu      sync.Mutex // guards all else
 	config  Config
 	nodes   slab
 	table   table  // of the nodes, by block and endpoint
@@ -26,11 +33,16 @@ type engine struct {
 	id     scheduling.EndpointID
 	name   uint64 // hash of its key, by which replicas rank it alike
 	key    string
-	tokens int64 // of its KV cache
-	shrunk uint8 // how often its limit was halved
-	limit  int   // nodes
-	fresh  segment
-	proven segment
+	leaves bool  // nothing is added any more
+	tokens int64 // of its KV cache; 0: unknown
+	// Its engine's counters, as it has last told them.
+	produced, preemptions int64
+
+	shrunk uint8  // how often its limit was halved
+	limit  int    // nodes
+	got    uint64 // nodes that it was given so far
+	all    share
+	owned  [owners]share // those that one flow alone has asked for
 	trust  trust
 }
 
@@ -46,7 +58,7 @@ type Endpoint struct {
 	ID scheduling.EndpointID
 	// Key is its identity. Another key under the same ID is another engine, with an empty cache.
 	Key string
-	// Tokens is the size of its KV cache in tokens; 0 means that it is not known.
+	// Tokens is the size of its KV cache in tokens; 0 means that it is not known, or as its engine has told.
 	Tokens int64
 	// Ready is false while it may not be picked: it may restart, so nothing is kept of it.
 	Ready bool
@@ -54,139 +66,206 @@ type Endpoint struct {
 
 // SetEndpoints changes the pool. It forgets what endpoints had that have left, are not ready, or have another key.
 func (x *Index) SetEndpoints(pool []Endpoint) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	listed := make(map[scheduling.EndpointID]bool, len(pool))
-	for _, p := range pool {
-		if !p.Ready {
-			continue
-		}
-		listed[p.ID] = true
-		e := x.engines[p.ID]
-		if e != nil && e.key != p.Key {
-			x.clear(e)
-			e = nil
-		}
-		if e == nil {
-			e = &engine{id: p.ID, key: p.Key, name: hashOf(p.Key)}
-			x.engines[p.ID] = e
-		}
-		e.tokens = p.Tokens
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	for _, e := range x.leaving(pool) {
+		x.forget(e)
+		x.locked(func() { delete(x.engines, e.id) })
 	}
-	for id, e := range x.engines {
-		if !listed[id] {
-			x.clear(e)
-			delete(x.engines, id)
+	x.locked(func() {
+		for _, p := range pool {
+			if !p.Ready {
+				continue
+			}
+			e := x.engines[p.ID]
+			if e == nil {
+				e = &engine{id: p.ID, key: p.Key, name: hashOf(p.Key)}
+				x.engines[p.ID] = e
+			}
+			if p.Tokens > 0 {
+				e.tokens = p.Tokens
+			}
 		}
-	}
-	x.order = x.order[:0]
-	for _, e := range x.engines {
-		x.order = append(x.order, e)
-	}
-	slices.SortFunc(x.order, func(a, b *engine) int { return cmp.Compare(a.id, b.id) })
+		x.order = x.order[:0]
+		for _, e := range x.engines {
+			x.order = append(x.order, e)
+		}
+		slices.SortFunc(x.order, func(a, b *engine) int { return cmp.Compare(a.id, b.id) })
+	})
 	x.bound()
 }
 
-// bound sets the limit of every endpoint: as many nodes as cover twice its KV cache, less if all together are too many.
-func (x *Index) bound() {
-	wanted := 0
-	for _, e := range x.order {
-		e.limit = max(minNodes, int(2*orDefault(e.tokens, DefaultTokens)/tokensPerNode)>>e.shrunk)
-		wanted += e.limit
-	}
-	for _, e := range x.order {
-		if wanted > x.config.MaxNodes {
-			e.limit = max(1, int(int64(e.limit)*int64(x.config.MaxNodes)/int64(wanted)))
+// leaving returns the engines that are not in a pool.
+func (x *Index) leaving(pool []Endpoint) (gone []*engine) {
+	keys := make(map[scheduling.EndpointID]string, len(pool))
+	for _, p := range pool {
+		if p.Ready {
+			keys[p.ID] = p.Key
 		}
-		x.shrink(e)
 	}
-}
-
-// Clear forgets what an endpoint has: its engine has restarted, or has dropped its cache.
-func (x *Index) Clear(id scheduling.EndpointID) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if e := x.engines[id]; e != nil {
-		x.clear(e)
-	}
-}
-
-func (x *Index) clear(e *engine) {
-	for e.fresh.n > 0 {
-		x.drop(&e.fresh, e.fresh.tail)
-	}
-	for e.proven.n > 0 {
-		x.drop(&e.proven, e.proven.tail)
-	}
-	e.trust = trust{}
-}
-
-// insert notes that the endpoint gets the blocks. Those that it had are proven: they have been asked for again.
-func (x *Index) insert(e *engine, keys []uint64) {
-	keys = keys[:min(len(keys), e.limit)]
-	for _, key := range slices.Backward(keys) { // the deepest first, so that a block is never older than those that follow it
-		if n := x.find(key, e.id); n != 0 {
-			x.nodes.at(n).promote(x, e, n)
-			continue
+	x.locked(func() {
+		for id, e := range x.engines {
+			if key, listed := keys[id]; !listed || key != e.key {
+				e.leaves = true
+				gone = append(gone, e)
+			}
 		}
-		n := x.nodes.take()
-		*x.nodes.at(n) = node{key: key, at: int32(e.id)}
-		x.table.add(&x.nodes, n)
-		x.holders.add(key)
-		e.fresh.push(&x.nodes, n)
-	}
-	x.shrink(e)
+	})
+	return gone
 }
 
-// promote moves a node to the front of the proven ones.
-func (n *node) promote(x *Index, e *engine, i uint32) {
-	if n.proven() {
-		e.proven.remove(&x.nodes, i)
-	} else {
-		e.fresh.remove(&x.nodes, i)
-		n.at = ^n.at
-	}
-	e.proven.push(&x.nodes, i)
-}
-
-// shrink brings an endpoint below its limit. Half of that is the most that proven blocks may have, so the rest is always
-// there for fresh ones; and no number of these costs a proven one its place.
-func (x *Index) shrink(e *engine) {
-	for e.proven.n > e.limit/2 {
-		i := e.proven.tail
-		e.proven.remove(&x.nodes, i)
-		x.nodes.at(i).at = int32(e.id)
-		e.fresh.push(&x.nodes, i)
-	}
-	for e.fresh.n+e.proven.n > e.limit {
-		x.drop(&e.fresh, e.fresh.tail)
-	}
-}
-
-// takeBack takes out the blocks that nobody but the caller has asked for, from the deepest on.
-func (x *Index) takeBack(e *engine, keys []uint64) {
-	for i := min(len(keys), e.limit) - 1; i >= 0; i-- {
-		n := x.find(keys[i], e.id)
-		if n == 0 {
-			continue // the limit has cost it its place
-		}
-		if x.nodes.at(n).proven() {
+// SetSignals takes what an endpoint's engine says of itself. An engine whose counters fall has restarted, and has nothing
+// cached. A cache that is larger or smaller by more than an eighth has another limit.
+func (x *Index) SetSignals(id scheduling.EndpointID, s scheduling.Signals) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	var restarted *engine
+	resized := false
+	x.locked(func() {
+		e := x.engines[id]
+		if e == nil || !s.Known {
 			return
 		}
-		x.drop(&e.fresh, n)
+		if s.Produced < e.produced || s.Preemptions < e.preemptions {
+			restarted = e
+		}
+		e.produced, e.preemptions = s.Produced, s.Preemptions
+		before := orDefault(e.tokens, DefaultTokens)
+		if resized = s.CacheTokens > 0 && 8*abs(min(s.CacheTokens, maxTokens)-before) > before; resized {
+			e.tokens = min(s.CacheTokens, maxTokens)
+		}
+	})
+	if restarted != nil {
+		x.forget(restarted)
+	}
+	if resized {
+		x.bound()
 	}
 }
 
-// drop removes a node from a segment and from the index.
-func (x *Index) drop(from *segment, n uint32) {
-	from.remove(&x.nodes, n)
-	x.table.remove(&x.nodes, n)
-	x.holders.subtract(x.nodes.at(n).key)
-	x.nodes.free(n)
+// bound sets the limit of every endpoint: as many nodes as cover twice its KV cache, less if all together are too many. The
+// caller holds changing.
+func (x *Index) bound() {
+	var all []*engine
+	x.locked(func() {
+		wanted := 0
+		for _, e := range x.order {
+			tokens := min(orDefault(e.tokens, DefaultTokens), maxTokens)
+			e.limit = max(minNodes, int(2*tokens/tokensPerNode)>>e.shrunk)
+			wanted += e.limit
+		}
+		for _, e := range x.order {
+			if wanted > x.config.MaxNodes {
+				e.limit = max(1, int(int64(e.limit)*int64(x.config.MaxNodes)/int64(wanted)))
+			}
+		}
+		all = slices.Clone(x.order)
+	})
+	for _, e := range all {
+		for done := false; !done; {
+			x.locked(func() { done = x.shrink(e, piece) })
+		}
+	}
+}
+
+// piece is how many nodes are dropped while nobody else can ask: some tenth of a millisecond.
+const piece = 1000
+
+// locked calls f while it holds the lock.
+func (x *Index) locked(f func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f()
+}
+
+// Clear forgets what an endpoint has: its engine has dropped its cache.
+func (x *Index) Clear(id scheduling.EndpointID) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	var e *engine
+	x.locked(func() { e = x.engines[id] })
+	if e != nil {
+		x.forget(e)
+	}
+}
+
+// forget drops the nodes that an endpoint has, in pieces. What it is given meanwhile may stay. The caller holds changing.
+func (x *Index) forget(e *engine) {
+	left := 0
+	x.locked(func() { left, e.trust = e.all.size(), trust{} })
+	for left > 0 {
+		x.locked(func() {
+			left = min(left, e.all.size())
+			for range min(left, piece) {
+				x.drop(e, e.all.oldest())
+			}
+			left -= min(left, piece)
+		})
+	}
+}
+
+// insert notes that the endpoint gets a prompt. Blocks that it had are proven: they have been asked for again.
+func (x *Index) insert(e *engine, p *Prefix) {
+	keys := p.Keys[:min(len(p.Keys), e.limit)]
+	owner, now := ownerOf(p.Flow), e.now()
+	for i, key := range slices.Backward(keys) { // the deepest first, so that a block is never older than those that follow it
+		if at := x.find(key, e.id); at != 0 {
+			n := x.nodes.at(at)
+			x.pull(e, at)
+			n.key |= provenMark | againMark
+			if n.owner() != owner {
+				n.touched(0, now)
+			} else {
+				n.touched(owner, now)
+			}
+			x.push(e, at)
+			continue
+		}
+		at := x.nodes.take()
+		n := x.nodes.at(at)
+		*n = node{key: key &^ marks, at: e.id}
+		n.touched(owner, now)
+		if i == len(keys)-1 {
+			n.key |= lastMark
+		}
+		x.table.add(&x.nodes, at)
+		x.holders.add(key)
+		x.push(e, at)
+		e.got++
+	}
+	x.shrink(e, len(keys))
+}
+
+// takeBack takes out the blocks that nobody but the caller has asked for, from the deepest on. Nothing is done if that is not
+// the last of a prompt's any more, because others may follow it.
+func (x *Index) takeBack(e *engine, keys []uint64) {
+	keys = keys[:min(len(keys), e.limit)]
+	for i, key := range slices.Backward(keys) {
+		at := x.find(key, e.id)
+		if at == 0 || x.nodes.at(at).has(againMark) || i == len(keys)-1 && !x.nodes.at(at).has(lastMark) {
+			return
+		}
+		x.drop(e, at)
+	}
+}
+
+// drop removes a node from the index.
+func (x *Index) drop(e *engine, at uint32) {
+	x.pull(e, at)
+	x.table.remove(&x.nodes, at)
+	x.holders.subtract(x.nodes.at(at).key)
+	x.nodes.free(at)
 }
 
 func (x *Index) find(key uint64, e scheduling.EndpointID) uint32 {
 	return x.table.find(&x.nodes, key, e)
+}
+
+// hashOf hashes a name, alike in every process.
+func hashOf(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return splitmix.Mix(h.Sum64())
 }
 
 func orDefault(n, otherwise int64) int64 {
@@ -195,3 +274,5 @@ func orDefault(n, otherwise int64) int64 {
 	}
 	return otherwise
 }
+
+func abs(n int64) int64 { return max(n, -n) }

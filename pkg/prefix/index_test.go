@@ -4,20 +4,22 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/splitmix"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // blocks is a prompt of so many blocks of 256 tokens: those of the group, then those of its own.
 func blocks(group, shared, own uint64, n int) *Prefix {
 	p := &Prefix{Tokens: int64(n) * 256, Bytes: uint32(n) << 10}
-	key := mixed(group + 12345)
+	key := splitmix.Mix(group + 12345)
 	for i := range n {
 		if uint64(i) >= shared {
-			key = mixed(key + own)
+			key = splitmix.Mix(key + own)
 		} else {
-			key = mixed(key)
+			key = splitmix.Mix(key)
 		}
 		p.Keys, p.Ends = append(p.Keys, key), append(p.Ends, uint32(i+1)<<10)
 	}
@@ -110,62 +112,137 @@ func checkIndex(t *testing.T, x *Index) {
 	t.Helper()
 	holders, nodes := map[uint64]int{}, 0
 	for id, e := range x.engines {
-		for _, g := range []*segment{&e.fresh, &e.proven} {
-			n, newer := 0, uint32(0)
-			for i := g.head; i != 0; i = x.nodes.at(i).older {
-				y := x.nodes.at(i)
-				if y.endpoint() != id || y.proven() != (g == &e.proven) || y.newer != newer || x.find(y.key, id) != i {
-					t.Fatalf("node %d of endpoint %d: %+v", i, id, y)
-				}
-				holders[y.key]++
-				newer = i
-				n++
-			}
-			if n != g.n || g.tail != newer {
-				t.Fatalf("endpoint %d has %d in a segment of %d", id, n, g.n)
-			}
-			nodes += n
+		nodes += e.all.size()
+		for at := range each(x, &e.all.fresh, byEndpoint) {
+			holders[x.nodes.at(at).key>>16]++
 		}
-		if e.fresh.n+e.proven.n > e.limit {
-			t.Fatalf("endpoint %d has %d and %d of %d", id, e.fresh.n, e.proven.n, e.limit)
+		for at := range each(x, &e.all.proven, byEndpoint) {
+			holders[x.nodes.at(at).key>>16]++
+		}
+		for owner, h := range append([]share{e.all}, e.owned[1:]...) {
+			by := min(owner, byOwner)
+			for _, l := range []*list{&h.fresh, &h.proven} {
+				n := 0
+				for at := range each(x, l, by) {
+					y := x.nodes.at(at)
+					if y.at != id || y.has(provenMark) != (l == &h.proven) || x.find(y.key, id) != at || owner > 0 && y.owner() != owner {
+						t.Fatalf("node %d of endpoint %d: %+v", at, id, y)
+					}
+					n++
+				}
+				if n != int(l.n) {
+					t.Fatalf("endpoint %d has %d in a list of %d", id, n, l.n)
+				}
+			}
+		}
+		common := 0
+		for _, l := range []*list{&e.all.fresh, &e.all.proven} {
+			for at := range each(x, l, byEndpoint) {
+				if x.nodes.at(at).owner() == 0 {
+					common++
+				}
+			}
+		}
+		for i := range e.owned {
+			common += e.owned[i].size()
+		}
+		if common != e.all.size() || e.all.size() > e.limit {
+			t.Fatalf("endpoint %d has %d of %d, and the flows %d", id, e.all.size(), e.limit, common)
 		}
 	}
 	if x.nodes.live != nodes || x.table.n != nodes || x.holders.n != len(holders) {
 		t.Fatalf("%d nodes of %d blocks; counted are %d, %d and %d", nodes, len(holders), x.nodes.live, x.table.n, x.holders.n)
 	}
 	for key, n := range holders {
-		if x.holders.of(key) != n {
+		if x.holders.of(key<<16) != n {
 			t.Fatalf("block %x has %d holders, want %d", key, x.holders.of(key), n)
 		}
 	}
 }
 
-// However small the limit, an endpoint's blocks stay closed under prefixes: no block is there without the one before it.
+// each yields the nodes of a list, and checks that it leads back.
+func each(x *Index, l *list, by int) func(func(uint32) bool) {
+	return func(yield func(uint32) bool) {
+		newer := uint32(0)
+		for at := l.head; at != 0; at = x.nodes.at(at).links[by].older {
+			if x.nodes.at(at).links[by].newer != newer {
+				panic("the list does not lead back")
+			}
+			if newer = at; !yield(at) {
+				return
+			}
+		}
+		if l.tail != newer {
+			panic("the list ends elsewhere")
+		}
+	}
+}
+
+// However small the limit, an endpoint's blocks stay closed under prefixes: no block is there without the one before it,
+// whichever flows ask for it, fail, or take the room, and whatever the engine says of its cache.
 func TestClosedUnderPrefixes(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		x, ids := newIndex(2, 128*60) // 60 blocks, so the least of 64
+		flows := 1 + 2*(seed%3)
 		var all []*Prefix
+		var under []Placement
+		before := map[uint64]uint64{} // by block
 		for range 2000 {
 			p := blocks(r.Uint64N(6), r.Uint64N(15), r.Uint64N(20), 1+r.IntN(90))
 			if r.IntN(2) == 0 && len(all) > 0 {
 				p = all[max(0, len(all)-1-r.IntN(8))] // again
 			}
-			all = append(all, p)
-			x.put(p, ids[r.IntN(2)])
-			checkIndex(t, x)
-			for _, id := range ids {
-				held := 0
-				for held < len(p.Keys) && x.find(p.Keys[held], id) != 0 {
-					held++
+			again := *p
+			again.Flow = r.Uint64N(flows)
+			all = append(all, &again)
+			for i := 1; i < len(p.Keys); i++ {
+				before[p.Keys[i]>>16] = p.Keys[i-1]
+			}
+			under = append(under, x.put(&again, ids[r.IntN(2)]))
+			switch r.IntN(20) {
+			case 0, 1, 2, 3, 4:
+				i := r.IntN(len(under))
+				x.TakeBack(under[i])
+				under = slices.Delete(under, i, i+1)
+			case 5:
+				x.SetSignals(ids[r.IntN(2)], scheduling.Signals{Known: true, CacheTokens: 256 * (20 + r.Int64N(200)), Produced: 100 - r.Int64N(8)/7})
+			case 6:
+				if r.IntN(10) == 0 {
+					x.Clear(ids[r.IntN(2)])
 				}
-				for _, key := range p.Keys[held:] {
-					if x.find(key, id) != 0 {
-						t.Fatalf("seed %d: a block is left without the %d before it", seed, held)
+			}
+			checkIndex(t, x)
+			for _, e := range x.order {
+				for _, l := range []*list{&e.all.fresh, &e.all.proven} {
+					for at := range each(x, l, byEndpoint) {
+						if parent, follows := before[x.nodes.at(at).key>>16]; follows && x.find(parent, e.id) == 0 {
+							t.Fatalf("seed %d: a block is left without the one before it", seed)
+						}
 					}
 				}
 			}
 		}
+	}
+}
+
+// What failed after others have asked for a part of it leaves that part, also where these have lost the rest of theirs.
+func TestTakeBackLeavesWhatOthersHave(t *testing.T) {
+	x, ids := newIndex(1, 256*100) // 200 blocks, half of them proven
+	failing := x.put(blocks(1, 4, 7, 20), 0)
+	x.put(blocks(1, 4, 8, 30), 0)
+	for g := range uint64(12) { // others are proven, so the four in common are no longer
+		p := blocks(10+g, 9, 0, 9)
+		x.put(p, 0)
+		x.put(p, 0)
+	}
+	x.TakeBack(failing)
+	checkIndex(t, x)
+	if r := x.Match(blocks(1, 4, 8, 30), ids); r.Cached(0) != 30*256 {
+		t.Errorf("%+v", r)
+	}
+	if r := x.Match(blocks(1, 4, 7, 20), ids); r.Cached(0) != 4*256 {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -223,8 +300,8 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	checkIndex(t, x)
-	if a, c := x.engines[0], x.engines[2]; a.fresh.n != 750 || c.fresh.n != 1500 || x.Size().Nodes != 3000 {
-		t.Errorf("%d and %d of %d", a.fresh.n, c.fresh.n, x.Size().Nodes)
+	if a, c := x.engines[0], x.engines[2]; a.all.size() != 750 || c.all.size() != 1500 || x.Size().Nodes != 3000 {
+		t.Errorf("%d and %d of %d", a.all.size(), c.all.size(), x.Size().Nodes)
 	}
 	x, ids = newIndex(2, 256_000)
 	for i := range 40 {
@@ -232,6 +309,109 @@ func TestBounds(t *testing.T) {
 	}
 	if n := x.Size().Nodes; n != 2000 {
 		t.Errorf("%d nodes, want twice the cache", n)
+	}
+}
+
+// An engine whose counters fall has restarted, so it has nothing; a page that cannot be read says nothing.
+func TestRestart(t *testing.T) {
+	for _, c := range []struct {
+		then scheduling.Signals
+		left bool
+	}{
+		{scheduling.Signals{Known: true, Produced: 501, Preemptions: 7}, true}, {scheduling.Signals{Known: true, Produced: 499, Preemptions: 7}, false},
+		{scheduling.Signals{Known: true}, false}, {scheduling.Signals{}, true}, {scheduling.Signals{Known: true, Produced: 900, Preemptions: 6}, false},
+	} {
+		x, ids := newIndex(2, 0)
+		x.SetSignals(0, scheduling.Signals{Known: true, Produced: 500, Preemptions: 7})
+		p := blocks(1, 5, 1, 8)
+		x.put(p, 0)
+		x.put(p, 1)
+		x.SetSignals(0, c.then)
+		if r := x.Match(p, ids); (r.Cached(0) > 0) != c.left || r.Cached(1) != 8*256 {
+			t.Errorf("%+v: %+v", c.then, r)
+		}
+		x.put(p, 0)
+		x.SetSignals(0, c.then)
+		if r := x.Match(p, ids); r.Cached(0) == 0 {
+			t.Errorf("%+v twice is no restart: %+v", c.then, r)
+		}
+		checkIndex(t, x)
+	}
+}
+
+// An engine that says how large its cache is has a history of twice that, once it says something new; an engine that claims
+// to have no end has no more than a part of all.
+func TestSizeOfTheCache(t *testing.T) {
+	x, ids := newIndex(20, 0)
+	limit := func(id scheduling.EndpointID) int { return x.engines[id].limit }
+	for i := range 100 {
+		x.put(blocks(uint64(i)+1, 0, 1, 100), ids[0])
+	}
+	for _, c := range []struct {
+		tokens int64
+		limit  int
+	}{{1_100_000, 7812}, {900_000, 7812}, {128_000, 1000}, {0, 1000}, {-5, 1000}, {141_000, 1000}, {256_000, 2000}, {1, 64}} {
+		x.SetSignals(ids[0], scheduling.Signals{Known: true, CacheTokens: c.tokens})
+		if limit(0) != c.limit || limit(1) != 7812 {
+			t.Errorf("%d tokens: a limit of %d, and %d elsewhere, want %d", c.tokens, limit(0), limit(1), c.limit)
+		}
+		checkIndex(t, x)
+	}
+	x.SetSignals(ids[0], scheduling.Signals{Known: true, CacheTokens: 1 << 40})
+	if limit(0) > DefaultConfig().MaxNodes/8 || limit(1) != 7812 {
+		t.Errorf("limits of %d and %d", limit(0), limit(1))
+	}
+	all, _ := pool(20, 0)
+	x.SetSignals(ids[3], scheduling.Signals{Known: true, CacheTokens: 128_000})
+	x.SetEndpoints(all)
+	if limit(3) != 1000 {
+		t.Errorf("a new list of endpoints makes the limit %d", limit(3))
+	}
+	x.SetSignals(99, scheduling.Signals{Known: true, CacheTokens: 5})
+}
+
+// Endpoints come, leave, restart and say how large they are while requests are placed there.
+func TestManyEndpointsLeaveWhileOthersAreAsked(t *testing.T) {
+	x, ids := newIndex(40, 0)
+	var asked sync.WaitGroup
+	stop := make(chan struct{})
+	for worker := range uint64(3) {
+		asked.Go(func() {
+			for i := uint64(0); ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				p := blocks(worker, 20, i%50, 60)
+				p.Flow = worker
+				r := x.Match(p, ids)
+				placed := x.Place(p, &r, ids[i%40])
+				if i%5 == 0 {
+					x.TakeBack(placed)
+				}
+				x.Report(placed, 0)
+			}
+		})
+	}
+	for i := range 60 {
+		all, _ := pool(40, 0)
+		for k := range all {
+			all[k].Ready = (i+k)%3 > 0
+			if (i+k)%7 == 0 {
+				all[k].Key = fmt.Sprint("new-", i)
+			}
+		}
+		x.SetEndpoints(all)
+		x.Clear(ids[i%40])
+		x.SetSignals(ids[i%40], scheduling.Signals{Known: true, CacheTokens: int64(20_000 * (i + 1))})
+	}
+	close(stop)
+	asked.Wait()
+	checkIndex(t, x)
+	x.SetEndpoints(nil)
+	if size := x.Size(); size != (Size{}) {
+		t.Errorf("%+v in an empty pool", size)
 	}
 }
 
@@ -256,7 +436,7 @@ func TestUniquePromptsFlushNothing(t *testing.T) {
 	}
 }
 
-// In a pool of more than 64 endpoints the blocks that most of them have are every endpoint's, and those beyond are found.
+// In a pool of more than 64 endpoints the blocks that all of them have are the floor, and those beyond are found.
 func TestFloor(t *testing.T) {
 	x, ids := newIndex(200, 0)
 	for _, id := range ids {
@@ -271,6 +451,43 @@ func TestFloor(t *testing.T) {
 	}
 	if r = x.Match(blocks(1, 4, 9, 100), ids); r.Floor != 4*256 || len(r.Above) != 0 || len(r.Near) != scheduling.MaxNear {
 		t.Errorf("%+v", r)
+	}
+}
+
+// No endpoint is taken to have what it never got, however many others have it; those with most are named, and of the others
+// that have a part not always the same.
+func TestPartOfALargePool(t *testing.T) {
+	x, ids := newIndex(500, 0)
+	for _, id := range ids[:300] {
+		x.put(blocks(1, 120, 0, 120), id)
+	}
+	for _, id := range ids[290:310] {
+		x.put(blocks(1, 120, 5, 150), id)
+	}
+	named := map[scheduling.EndpointID]bool{}
+	for own := range uint64(50) {
+		r := x.Match(blocks(1, 120, 6+own, 150), ids)
+		if r.Floor != 0 || len(r.Above) != scheduling.MaxAbove || !slices.IsSortedFunc(r.Above, func(a, b scheduling.Cached) int { return int(a.ID - b.ID) }) {
+			t.Fatalf("%+v", r)
+		}
+		for _, c := range r.Above {
+			if named[c.ID] = true; c.ID >= 310 || c.Tokens != 120*256 {
+				t.Fatalf("%+v", c)
+			}
+		}
+	}
+	if len(named) < 290 {
+		t.Errorf("%d of 310 are ever named", len(named))
+	}
+	r := x.Match(blocks(1, 120, 5, 150), ids)
+	for _, id := range ids[290:310] {
+		if r.Cached(id) != 150*256 {
+			t.Errorf("endpoint %d has %d tokens", id, r.Cached(id))
+		}
+	}
+	// A lane of which only a few lack it, while others in the pool have it.
+	if r := x.Match(blocks(1, 120, 0, 120), ids[150:400]); r.Floor != 0 || r.Cached(399) != 0 {
+		t.Errorf("in a part of the pool: %+v", r)
 	}
 }
 
@@ -307,16 +524,22 @@ func TestNear(t *testing.T) {
 	}
 }
 
+func session(key uint64, tokens int64) Prefix {
+	p := Prefix{Tokens: tokens}
+	p.FollowSession(key)
+	return p
+}
+
 // A session is worth what its last prompt was, in steps, and nothing at other endpoints.
 func TestSession(t *testing.T) {
 	x, ids := newIndex(2, 0)
-	p := Session(77, 10_000)
+	p := session(77, 10_000)
 	x.put(&p, 1)
-	next := Session(77, 13_000)
+	next := session(77, 13_000)
 	if r := x.Match(&next, ids); r.Cached(1) < 9_000 || r.Cached(1) > 10_000 || r.Cached(0) != 0 {
 		t.Errorf("%+v", r)
 	}
-	again, short, foreign := Session(77, 10_000), Session(77, 100), Session(78, 10_000)
+	again, short, foreign := session(77, 10_000), session(77, 100), session(78, 10_000)
 	if r := x.Match(&again, ids); r.Cached(1) != 10_000 {
 		t.Errorf("%+v", r)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/weir-epp/weir/internal/splitmix"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -14,19 +15,21 @@ const leastSaved = 16
 // first is how many blocks beyond those that all have decide where a cold prompt is best put.
 const first = 4
 
-// Match returns how much of the prompt each of the endpoints has, which are ascending by ID.
+// Match returns how much of the prompt each of the endpoints has, which are ascending by ID. Of a part that more than
+// scheduling.MaxAbove have, but not all, it names so many of them, others for each prompt; the rest have the floor.
 func (x *Index) Match(p *Prefix, endpoints []scheduling.EndpointID) scheduling.Ratings {
 	r := scheduling.Ratings{Prompt: p.Tokens}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	deepest := x.depth(p, 1)
-	base := 0
+	base, wide := 0, 0
 	if len(endpoints) > scheduling.MaxAbove {
-		base = x.depth(p, scheduling.MaxAbove+1)
+		wide = x.depth(p, scheduling.MaxAbove+1)
+		base = x.floor(p, endpoints)
 	}
-	r.Floor = counted(p.tokens(base))
+	r.Floor = counted(p.TokensIn(base))
 	if base < deepest {
-		r.Above = x.above(p, endpoints, base, deepest)
+		r.Above = x.above(p, endpoints, base, wide, deepest)
 	}
 	if len(r.Above) == 0 && base < len(p.Keys) {
 		r.Near = x.near(p.Keys[min(base+first, len(p.Keys))-1], endpoints)
@@ -39,26 +42,58 @@ func (x *Index) depth(p *Prefix, endpoints int) int {
 	return sort.Search(len(p.Keys), func(i int) bool { return x.holders.of(p.Keys[i]) < endpoints })
 }
 
-// above returns the endpoints that have more than the first base blocks, and how many tokens; none has more than deepest.
-func (x *Index) above(p *Prefix, endpoints []scheduling.EndpointID, base, deepest int) (above []scheduling.Cached) {
-	for _, id := range endpoints {
-		if x.find(p.Keys[base], id) == 0 {
-			continue
+// floor returns how many blocks from the first on all of these endpoints have.
+func (x *Index) floor(p *Prefix, endpoints []scheduling.EndpointID) int {
+	base := x.depth(p, len(endpoints))
+	if len(endpoints) == len(x.order) {
+		return base
+	}
+	for _, id := range endpoints { // the others in the pool may be those that have it
+		if base == 0 {
+			break
 		}
-		depth := deepest
-		if x.find(p.Keys[deepest-1], id) == 0 {
-			// It has the block at base, and not the one at deepest-1.
-			depth = base + 1 + sort.Search(deepest-base-2, func(i int) bool { return x.find(p.Keys[base+1+i], id) == 0 })
-		}
-		if tokens := counted(p.tokens(depth)); tokens > 0 {
+		base = x.has(p, id, 0, base)
+	}
+	return base
+}
+
+// has returns how many blocks an endpoint has, if that is at least least and at most most.
+func (x *Index) has(p *Prefix, id scheduling.EndpointID, least, most int) int {
+	if least == most || x.find(p.Keys[most-1], id) != 0 {
+		return most
+	}
+	return least + sort.Search(most-1-least, func(i int) bool { return x.find(p.Keys[least+i], id) == 0 })
+}
+
+// above returns the endpoints that have more than the first base blocks, and how many tokens. None has more than deepest,
+// and no more than scheduling.MaxAbove have more than wide.
+func (x *Index) above(p *Prefix, endpoints []scheduling.EndpointID, base, wide, deepest int) (above []scheduling.Cached) {
+	add := func(id scheduling.EndpointID, blocks int) {
+		if tokens := counted(p.TokensIn(blocks)); tokens > 0 && len(above) < scheduling.MaxAbove {
 			above = append(above, scheduling.Cached{ID: id, Tokens: tokens})
 		}
 	}
-	if len(above) > scheduling.MaxAbove { // a block sticks at more endpoints than have it, or they came meanwhile
-		slices.SortStableFunc(above, func(a, b scheduling.Cached) int { return cmp.Compare(b.Tokens, a.Tokens) })
-		above = above[:scheduling.MaxAbove]
-		slices.SortFunc(above, func(a, b scheduling.Cached) int { return cmp.Compare(a.ID, b.ID) })
+	if wide < deepest {
+		for _, id := range endpoints {
+			if x.find(p.Keys[wide], id) != 0 {
+				add(id, x.has(p, id, wide+1, deepest))
+			}
+		}
 	}
+	if base == wide {
+		return above
+	}
+	start := int(p.Keys[len(p.Keys)-1] % uint64(len(endpoints)))
+	for i := range endpoints {
+		if len(above) == scheduling.MaxAbove {
+			break
+		}
+		id := endpoints[(start+i)%len(endpoints)]
+		if x.find(p.Keys[wide-1], id) != 0 && (wide == deepest || x.find(p.Keys[wide], id) == 0) {
+			add(id, wide)
+		}
+	}
+	slices.SortFunc(above, func(a, b scheduling.Cached) int { return cmp.Compare(a.ID, b.ID) })
 	return above
 }
 
@@ -84,7 +119,7 @@ func (x *Index) near(key uint64, endpoints []scheduling.EndpointID) []scheduling
 		if order[0].id != id {
 			continue
 		}
-		w := mixed(key ^ order[0].name)
+		w := splitmix.Mix(key ^ order[0].name)
 		n := len(best)
 		if n == cap(best) {
 			if w <= weights[n-1] {

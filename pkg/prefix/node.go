@@ -2,20 +2,42 @@ package prefix
 
 import "github.com/weir-epp/weir/pkg/scheduling"
 
-// node says that an endpoint has a block. It has 24 bytes.
+// node says that an endpoint has a block. It has 32 bytes.
 type node struct {
-	key uint64
-	at  int32 // the endpoint's ID; its complement if the block is proven
-	// Numbers of nodes, 0 for none: of the neighbours in the segment, and of the next one in the table's row.
-	newer, older, row uint32
+	key   uint64 // the first 48 bits of the block's key, and below them the marks
+	at    scheduling.EndpointID
+	row   uint32 // the next node in the table's row; 0: none
+	links [2]links
 }
 
-// proven reports whether the block has been asked for again since the endpoint got it.
-func (n *node) proven() bool { return n.at < 0 }
+// links are a node's neighbours in a list, by number; 0: none.
+type links struct{ newer, older uint32 }
+
+// The marks of a node.
+const (
+	provenMark = 1 << 0 // it is among the proven ones
+	againMark  = 1 << 1 // it was asked for again, ever
+	lastMark   = 1 << 2 // it was the last block of the prompt that brought it
+
+	ownerShift, ownerBits = 3, 6 // the number of its owner; 0: several flows have asked for it
+	ageShift, ageBits     = 9, 7 // when it was last asked for, in quarters of the endpoint's limit
+
+	marks = 1<<16 - 1
+)
 
 // is reports whether the node is the one of a block and an endpoint.
-func (n *node) is(key uint64, e scheduling.EndpointID) bool {
-	return n.key == key && (n.at^(n.at>>31)) == int32(e)
+func (n *node) is(key uint64, e scheduling.EndpointID) bool { return (n.key^key)>>16 == 0 && n.at == e }
+
+func (n *node) has(mark uint64) bool { return n.key&mark != 0 }
+
+func (n *node) owner() int { return int(n.key >> ownerShift & (1<<ownerBits - 1)) }
+
+func (n *node) age() uint64 { return n.key >> ageShift & (1<<ageBits - 1) }
+
+// touched notes who asks for the node, and when.
+func (n *node) touched(owner int, now uint64) {
+	n.key &^= (1<<ownerBits-1)<<ownerShift | (1<<ageBits-1)<<ageShift
+	n.key |= uint64(owner)<<ownerShift | now<<ageShift
 }
 
 // slab is the memory of all nodes, which grows by chunks, so that no node ever moves. Node 0 is never used.
@@ -49,38 +71,4 @@ func (s *slab) free(n uint32) {
 	s.live--
 	*s.at(n) = node{row: s.spare}
 	s.spare = n
-}
-
-// segment is a list of an endpoint's nodes, by when they were last asked for.
-type segment struct {
-	head, tail uint32 // the newest and the oldest
-	n          int
-}
-
-// push makes a node the newest.
-func (g *segment) push(s *slab, n uint32) {
-	x := s.at(n)
-	x.newer, x.older = 0, g.head
-	if g.head != 0 {
-		s.at(g.head).newer = n
-	} else {
-		g.tail = n
-	}
-	g.head = n
-	g.n++
-}
-
-func (g *segment) remove(s *slab, n uint32) {
-	x := s.at(n)
-	if x.newer != 0 {
-		s.at(x.newer).older = x.older
-	} else {
-		g.head = x.older
-	}
-	if x.older != 0 {
-		s.at(x.older).newer = x.newer
-	} else {
-		g.tail = x.newer
-	}
-	g.n--
 }

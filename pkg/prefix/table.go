@@ -20,7 +20,7 @@ func newTable() table {
 }
 
 func (t *table) row(key uint64, e scheduling.EndpointID) *uint32 {
-	return &t.heads[((key^uint64(e)*0xd6e8feb86659fd93)*0x9e3779b97f4a7c15)>>t.shift]
+	return &t.heads[((key>>16^uint64(e)*0xd6e8feb86659fd93)*0x9e3779b97f4a7c15)>>t.shift]
 }
 
 func (t *table) find(s *slab, key uint64, e scheduling.EndpointID) uint32 {
@@ -46,7 +46,7 @@ func (t *table) add(s *slab, n uint32) {
 
 func (t *table) link(s *slab, n uint32) {
 	x := s.at(n)
-	row := t.row(x.key, x.endpoint())
+	row := t.row(x.key, x.at)
 	x.row = *row
 	*row = n
 }
@@ -66,15 +66,13 @@ func (t *table) grow(s *slab) {
 
 func (t *table) remove(s *slab, n uint32) {
 	x := s.at(n)
-	at := t.row(x.key, x.endpoint())
+	at := t.row(x.key, x.at)
 	for *at != n {
 		at = &s.at(*at).row
 	}
 	*at = x.row
 	t.n--
 }
-
-func (n *node) endpoint() scheduling.EndpointID { return scheduling.EndpointID(n.at ^ (n.at >> 31)) }
 
 // counts counts the endpoints that have a block. It is an open hash table of a block's first 48 bits and a count of 16,
 // which sticks at its most.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/request"
@@ -39,7 +40,7 @@ func (p picker) Prepare(model string, subset request.Subset) (extproc.Placement,
 type affinity struct {
 	index  *prefix.Index
 	query  *scheduling.Query
-	prefix prefix.Prefix
+	prompt *body.Blocks
 	placed prefix.Placement
 	read   prefix.Placement // at the prefill engine
 }
@@ -48,19 +49,14 @@ type affinity struct {
 var ids = sync.Pool{New: func() any { return new([]scheduling.EndpointID) }}
 
 // Rate implements extproc.Picker. It asks the index, outside the controller's lock.
-func (p picker) Rate(placement extproc.Placement, prompt extproc.Prompt) extproc.Affinity {
-	a := &affinity{index: p.index, query: placement.(*scheduling.Query)}
-	if prompt.Session != 0 {
-		a.prefix = prefix.Session(prompt.Session, prompt.Tokens)
-	} else {
-		a.prefix = prefix.Prefix{Keys: prompt.Blocks.Keys, Ends: prompt.Blocks.Ends, Bytes: prompt.Blocks.Bytes, Tokens: prompt.Tokens}
-	}
+func (p picker) Rate(placement extproc.Placement, prompt *body.Blocks) extproc.Affinity {
+	a := &affinity{index: p.index, query: placement.(*scheduling.Query), prompt: prompt}
 	all := ids.Get().(*[]scheduling.EndpointID)
 	*all = a.query.Ready((*all)[:0])
-	ratings := p.index.Match(&a.prefix, *all)
+	ratings := p.index.Match(a.prompt, *all)
 	a.query.Rate(&ratings)
 	if *all = a.query.Prefills((*all)[:0]); len(*all) > 0 {
-		atPrefill := p.index.Match(&a.prefix, *all)
+		atPrefill := p.index.Match(a.prompt, *all)
 		a.query.RatePrefill(&atPrefill)
 	}
 	ids.Put(all)
@@ -69,9 +65,9 @@ func (p picker) Rate(placement extproc.Placement, prompt extproc.Prompt) extproc
 
 // Granted implements extproc.Affinity.
 func (a *affinity) Granted() {
-	a.placed = a.index.Place(&a.prefix, a.query.Ratings(), a.query.Placed())
+	a.placed = a.index.Place(a.prompt, a.query.Ratings(), a.query.Placed())
 	if id, _ := a.query.Prefill(); id != scheduling.NoEndpoint {
-		a.read = a.index.PlaceAlso(&a.prefix, id)
+		a.read = a.index.PlaceAlso(a.prompt, id)
 	}
 }
 

@@ -78,9 +78,9 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 			p.log.Error(err, "following the models of the endpoints")
 		}
 	}
-	p.index.SetEndpoints(cachesOf(published))
 	p.prepared.Store(&prepared{p.scheduler, published})
 	p.controller.SetBackends(ready, p.foreign(), func() { p.board.SetSnapshot(published) })
+	p.index.SetEndpoints(cachesOf(published)) // clearing an engine's part takes a while, in which nothing may go there
 	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))
 	p.noteReservations(ready)
 }

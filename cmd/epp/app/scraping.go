@@ -69,6 +69,7 @@ func (p *Pool) inFlightAt(id scheduling.EndpointID) (n int) {
 // shows, could keep it from the engine for as long as it likes.
 func (p *Pool) engineSays(id scheduling.EndpointID, signals scheduling.Signals, foreign int) {
 	p.controller.SetSignals(id, signals)
+	p.index.SetSignals(id, signals)
 	if foreign > 0 {
 		var share scheduling.Share
 		p.controller.Look(func() { share, _ = p.board.ShareOf(id) })

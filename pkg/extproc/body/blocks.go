@@ -1,20 +1,20 @@
 package body
 
-import (
-	"bytes"
-	"encoding/binary"
-	"math"
-	"math/bits"
-)
+import "github.com/weir-epp/weir/internal/splitmix"
+
+// BytesPerToken is the length of a token in bytes of a prompt's text, where nobody estimates it.
+const BytesPerToken = 4
 
 // Sizes of blocks.
 const (
-	blockBytes      = 1 << 10 // of the first manyBlocks blocks
+	// BlockBytes is the size of each of the first manyBlocks blocks, in bytes.
+	BlockBytes = 1 << 10
+
 	largeBlockBytes = 8 << 10 // of the blocks after them
 	manyBlocks      = 512
-	// mostBlocks is how many blocks are made at most; the rest of the prompt has none.
-	mostBlocks = 4096
-	// shortestMedia is the length in bytes from which a string of base64 counts as a medium.
+	// mostBlocks is how many blocks are made at most, in 12 KiB of memory; the rest of the prompt has none.
+	mostBlocks = 1024
+	// shortestMedia is the length in bytes below which a medium is hashed like text: there may be thousands in a body.
 	shortestMedia = 1 << 10
 )
 
@@ -22,22 +22,52 @@ const (
 // Prompts that begin alike have equal keys up to the first difference.
 type Blocks struct {
 	Keys []uint64
-	// Ends are the ends of the blocks in bytes of text, of Bytes in all. Media are hashed, and no text.
+	// Ends are the ends of the blocks in bytes of text, of Bytes in all. They never fall. Media are hashed, and no text.
 	Ends  []uint32
 	Bytes uint32
+	// Tokens is the length of the prompt in tokens, as it is estimated. The caller sets it.
+	Tokens int64
+	// Flow is a hash of the flow whose prompt it is. The caller sets it.
+	Flow uint64
 }
 
-// BlockSize returns the length of a prompt's n-th block, in bytes, where nothing ends it early. The first block is block 0;
-// a prompt has no block whose size is 0, nor any after it.
+// BlockSize returns the length of a prompt's n-th block, in bytes. The first block is block 0; a prompt has no block whose
+// size is 0, nor any after it.
 func BlockSize(n int) int {
 	switch {
 	case n < manyBlocks:
-		return blockBytes
+		return BlockBytes
 	case n < mostBlocks:
 		return largeBlockBytes
 	default:
 		return 0
 	}
+}
+
+// TokensIn returns how many tokens the first n blocks have.
+func (b *Blocks) TokensIn(n int) int64 {
+	if n == 0 || b.Bytes == 0 {
+		return 0
+	}
+	return b.Tokens * int64(min(b.Ends[n-1], b.Bytes)) / int64(b.Bytes)
+}
+
+// A session has a block for each sessionBlock tokens, and at most mostSessionBlocks.
+const (
+	sessionBlock      = 1024
+	mostSessionBlocks = 256
+)
+
+// FollowSession makes the blocks those of a prompt of Tokens that is known by the key of its session alone: so much of it
+// is taken to be cached as the session's last prompt had.
+func (b *Blocks) FollowSession(key uint64) {
+	n := int(min(max(b.Tokens/sessionBlock, 1), mostSessionBlocks))
+	b.Keys, b.Ends, b.Bytes = make([]uint64, n), make([]uint32, n), uint32(min(max(b.Tokens, 1), 1<<31))
+	for i := range n {
+		key = splitmix.Mix(key)
+		b.Keys[i], b.Ends[i] = key, min(uint32(i+1)*sessionBlock, b.Bytes)
+	}
+	b.Ends[n-1] = b.Bytes
 }
 
 // span is a part of a body.
@@ -49,10 +79,11 @@ var shownKeys = [...]promptKey{tools, system, instructions, messages, prompt, in
 // Blocks returns the blocks of the prompt of b, which must be the body that f was read from. Requests with different seeds
 // have no key in common, nor have those with different values of cache_salt.
 //
-// A block has 1 KiB of raw JSON, and 8 KiB after the first 512; it also ends with each message, and with the tools, the
-// system prompt and the instructions. A last part that is no whole block has no key, since more may follow it.
+// A block has 1 KiB of raw JSON, and 8 KiB after the first 512, whatever messages it is made of. A last part that is no
+// whole block has no key, since more may follow it.
 func (f *Fields) Blocks(b []byte, seed uint64) Blocks {
-	w := blockWriter{a: mix(seed ^ 0xa0761d6478bd642f), c: mix(seed ^ 0xe7037ed1a0b428db), state: mix(seed)}
+	w := newBlockWriter(seed)
+	w.body, w.media = b, f.media
 	if s := f.cacheSalt; s.end > 0 {
 		w.state = w.hash(w.state, b[s.start:s.end])
 	}
@@ -61,22 +92,21 @@ func (f *Fields) Blocks(b []byte, seed uint64) Blocks {
 		if s.end == 0 {
 			continue
 		}
-		w.state = mix(w.state + uint64(k) + 1)
-		switch raw := b[s.start:s.end]; {
-		case raw[0] == '[' && (k == messages || k == input || k == prompt):
-			w.list(raw)
-		case k == prompt || k == input:
-			w.write(inside(raw))
+		w.state = splitmix.Mix(w.state + uint64(k) + 1)
+		switch {
+		case b[s.start] == '[' && (k == messages || k == input || k == prompt):
+			w.list(s)
+		case b[s.start] == '"' && (k == prompt || k == input):
+			w.part(span{s.start + 1, s.end - 1})
 		default:
-			w.write(raw)
-			w.end()
+			w.part(s)
 		}
 	}
 	w.blocks.Bytes = w.text
 	return w.blocks
 }
 
-// SessionKey returns a hash of prompt_cache_key, and whether the body has one that says anything.
+// SessionKey returns a hash of prompt_cache_key, and whether the body has one that is no empty string.
 func (f *Fields) SessionKey(b []byte, seed uint64) (uint64, bool) {
 	s := f.cacheKey
 	if s.end-s.start <= len(`""`) || b[s.start] != '"' {
@@ -87,212 +117,6 @@ func (f *Fields) SessionKey(b []byte, seed uint64) (uint64, bool) {
 
 // HashText hashes a text, alike in every process that has the seed.
 func HashText(text string, seed uint64) uint64 {
-	w := blockWriter{a: mix(seed ^ 0xa0761d6478bd642f), c: mix(seed ^ 0xe7037ed1a0b428db)}
-	return mix(w.hash(mix(seed), []byte(text)))
-}
-
-// inside returns a string of JSON without its quotes.
-func inside(raw []byte) []byte {
-	if raw[0] == '"' {
-		return raw[1 : len(raw)-1]
-	}
-	return raw
-}
-
-// blockWriter makes blocks of what is written to it.
-type blockWriter struct {
-	blocks Blocks
-	a, c   uint64 // secrets, without which no collision can be built
-	state  uint64 // hash of everything so far
-	filled int    // bytes in the block that is being made
-	text   uint32
-}
-
-// list writes a list of messages, or of prompts, whose JSON is valid.
-func (w *blockWriter) list(raw []byte) {
-	for i := next(raw, 1); raw[i] != ']'; {
-		end := i
-		if raw[i] == '{' {
-			end += w.message(raw[i:])
-			w.end()
-		} else {
-			end = skip(raw, i)
-			w.write(raw[i:end])
-		}
-		if i = next(raw, end); raw[i] == ',' {
-			i = next(raw, i+1)
-		}
-	}
-}
-
-// message writes the values of the message with which raw begins: its role, its content, and all others but those that only
-// name something. It returns its length.
-func (w *blockWriter) message(raw []byte) (length int) {
-	var role, content span
-	var others []span
-	i := next(raw, 1)
-	for raw[i] != '}' {
-		keyEnd := skip(raw, i)
-		start := next(raw, next(raw, keyEnd)+1)
-		end := skip(raw, start)
-		switch string(raw[i+1 : keyEnd-1]) {
-		case "role":
-			role = span{start, end}
-		case "content":
-			content = span{start, end}
-		case "id", "name", "tool_call_id", "call_id", "status":
-		default:
-			others = append(others, span{start, end})
-		}
-		if i = next(raw, end); raw[i] == ',' {
-			i = next(raw, i+1)
-		}
-	}
-	for _, s := range [...]span{role, content} {
-		if s.end > 0 {
-			w.value(raw[s.start:s.end])
-		}
-	}
-	for _, s := range others {
-		w.value(raw[s.start:s.end])
-	}
-	return i + 1
-}
-
-// value writes a value, of which strings that are media are hashed whole.
-func (w *blockWriter) value(raw []byte) {
-	if len(raw) < shortestMedia {
-		w.write(raw)
-		return
-	}
-	from := 0
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '"' {
-			continue
-		}
-		end := len(raw)
-		if i > 0 {
-			end = skipString(raw, i)
-		}
-		if s := raw[i+1 : end-1]; len(s) >= shortestMedia && isMediumText(s) {
-			w.write(raw[from:i])
-			w.state = w.hash(w.state, s)
-			from = end
-		}
-		i = end - 1
-	}
-	w.write(raw[from:])
-}
-
-// isMediumText reports whether a long string is a data URL, or nothing but base64.
-func isMediumText(s []byte) bool { return string(s[:5]) == "data:" || isBase64(s) }
-
-// write writes text.
-func (w *blockWriter) write(p []byte) {
-	for len(p) > 0 && len(w.blocks.Keys) < mostBlocks {
-		size := BlockSize(len(w.blocks.Keys))
-		n := min(size-w.filled, len(p))
-		w.state = w.hash(w.state, p[:n])
-		w.count(n)
-		if w.filled += n; w.filled == size {
-			w.end()
-		}
-		p = p[n:]
-	}
-	w.count(len(p))
-}
-
-func (w *blockWriter) count(n int) { w.text = uint32(min(uint64(w.text)+uint64(n), math.MaxUint32)) }
-
-// end ends the block.
-func (w *blockWriter) end() {
-	w.filled = 0
-	if len(w.blocks.Keys) == mostBlocks {
-		return
-	}
-	if w.blocks.Keys == nil {
-		w.blocks.Keys, w.blocks.Ends = make([]uint64, 0, 16), make([]uint32, 0, 16)
-	}
-	w.state = mix(w.state)
-	w.blocks.Keys, w.blocks.Ends = append(w.blocks.Keys, w.state), append(w.blocks.Ends, w.text)
-}
-
-// hash returns the hash of p after a state: multiply and fold, in two lanes of 16 bytes at a time.
-func (w *blockWriter) hash(state uint64, p []byte) uint64 {
-	state ^= uint64(len(p)) * 0x9e3779b97f4a7c15
-	for other := state ^ w.c; len(p) >= 32; p = p[32:] {
-		state = fold(binary.LittleEndian.Uint64(p)^w.a, binary.LittleEndian.Uint64(p[8:])^w.c^state) ^ bits.RotateLeft64(state, 23)
-		other = fold(binary.LittleEndian.Uint64(p[16:])^w.c, binary.LittleEndian.Uint64(p[24:])^w.a^other) ^ bits.RotateLeft64(other, 29)
-		if len(p) < 64 {
-			state += mix(other)
-		}
-	}
-	for len(p) >= 16 {
-		state = fold(binary.LittleEndian.Uint64(p)^w.a, binary.LittleEndian.Uint64(p[8:])^w.c^state) ^ bits.RotateLeft64(state, 23)
-		p = p[16:]
-	}
-	var last [16]byte
-	copy(last[:], p)
-	return fold(binary.LittleEndian.Uint64(last[:])^w.a, binary.LittleEndian.Uint64(last[8:])^w.c^state) ^ bits.RotateLeft64(state, 23)
-}
-
-func fold(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
-}
-
-// mix spreads the bits of a hash (splitmix64).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// next returns the index of the next byte from i on that is no blank.
-func next(raw []byte, i int) int {
-	for raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r' {
-		i++
-	}
-	return i
-}
-
-// skip returns the index behind the value, of valid JSON, that begins at i.
-func skip(raw []byte, i int) int {
-	for open := 0; ; {
-		switch raw[i] {
-		case '"':
-			i = skipString(raw, i)
-		case '{', '[':
-			open++
-			i++
-		case '}', ']':
-			open--
-			i++
-		case ',', ':', ' ', '\n', '\t', '\r':
-			i++
-			continue // of an open list or object
-		default:
-			for i < len(raw) && raw[i] != ',' && raw[i] != '}' && raw[i] != ']' && raw[i] > ' ' {
-				i++
-			}
-		}
-		if open == 0 {
-			return i
-		}
-	}
-}
-
-// skipString returns the index behind the string whose opening quote is at i.
-func skipString(raw []byte, i int) int {
-	for i++; ; i++ {
-		i += bytes.IndexByte(raw[i:], '"')
-		escapes := 0
-		for raw[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i + 1
-		}
-	}
+	w := newBlockWriter(seed)
+	return splitmix.Mix(w.hash(w.state, []byte(text)))
 }

@@ -19,8 +19,9 @@ type medium struct {
 	open int
 	// named is set if only the type "base64" says so, and base64 if that is the type.
 	named, base64 bool
-	// parts and bytes are the base64 so far.
+	// parts and bytes are the base64 so far, and before is how many media came before it.
 	parts, bytes int64
+	before       int
 }
 
 // form is the form that a key's value has in the APIs.
@@ -70,9 +71,9 @@ func (s *scanner) beginMedium(open int) {
 	}
 	switch string(s.under) {
 	case "input_audio":
-		s.medium = medium{open: open}
+		s.medium = medium{open: open, before: len(s.media)}
 	case "source":
-		s.medium = medium{open: open, named: true}
+		s.medium = medium{open: open, before: len(s.media), named: true}
 	}
 }
 
@@ -91,6 +92,7 @@ func (s *scanner) memberEnds(open int) {
 		if s.medium.named && !s.medium.base64 {
 			s.parts[s.measured].Media -= s.medium.parts
 			s.parts[s.measured].Text += s.medium.bytes
+			s.media = s.media[:s.medium.before]
 		}
 		s.medium = medium{}
 	}

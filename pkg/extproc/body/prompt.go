@@ -142,6 +142,9 @@ func (s *scanner) text(start int, escaped bool, open int) {
 		s.loose.counted += int64(len(raw)) - (shown - n)
 	case s.isMedia(raw, n, open):
 		p.Media++
+		if len(raw) >= shortestMedia {
+			s.media = append(s.media, span{start + 1, s.i - 1})
+		}
 		return
 	}
 	if !s.loose.tool && isReference(s.under, raw) {

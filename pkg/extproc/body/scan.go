@@ -49,6 +49,8 @@ type Fields struct {
 	// They end at 0 if the body has none.
 	spans               [tools + 1]span
 	cacheSalt, cacheKey span
+	// media are the media of at least shortestMedia bytes in the prompt, ascending, without their quotes.
+	media []span
 	// ModelRaw reports whether the model is plain text and not a JSON string, as in a form.
 	ModelRaw bool
 }
@@ -99,6 +101,7 @@ type scanner struct {
 	medium   medium
 	// spans are where the parts stand that templates show.
 	spans [tools + 1]span
+	media []span
 }
 
 func (s *scanner) fail(problem string) error { return &Syntax{Offset: s.i, Problem: problem} }
@@ -130,7 +133,7 @@ func (s *scanner) top(f *Fields) error {
 	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll}
 	err = s.members(func(key []byte) error { return s.field(key, f) })
 	f.Prompt, f.Pairs = s.parts.sum(), s.parts.pairs()
-	f.spans = s.spans
+	f.spans, f.media = s.spans, s.media
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -51,8 +52,8 @@ func TestScanFields(t *testing.T) {
 		want.begin()
 		test.want(&want)
 		got, err := scan([]byte(test.body))
-		got.AskUsage, got.Rest, got.spans = Edit{}, 0, want.spans // see TestAskUsage, TestRest, TestOrderOfTemplates
-		if err != nil || got != want {
+		got.AskUsage, got.Rest, got.spans, got.media = Edit{}, 0, want.spans, nil // see TestAskUsage, TestRest, TestOrderOfTemplates, TestMediaAreNoText
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", test.body, got, err, want)
 		}
 	}
@@ -80,7 +81,7 @@ func TestRewriteChangesOneValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Replace(text, `"last"`, `"v\"1\\é"`, 1)
-	if got := string(Apply([]byte(text), f.Rename(`v"1\é`))); got != want {
+	if got := string(Apply([]byte(text), f.Rename(`v"1\é`))); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }

@@ -20,15 +20,6 @@ type Size struct {
 	Blocks int
 }
 
-// trust compares what an engine reports with what was expected, over trustWindow requests.
-type trust struct {
-	reports            bool // it has reported cached tokens since it was cleared
-	requests           int
-	expected, reported int64
-}
-
-const trustWindow = 100
-
 // Placement is a prompt at an endpoint.
 type Placement struct {
 	endpoint scheduling.EndpointID
@@ -47,9 +38,9 @@ func (x *Index) Place(p *Prefix, r *scheduling.Ratings, id scheduling.EndpointID
 	x.totals.Prompt += p.Tokens
 	x.totals.Best += r.Best()
 	x.totals.Chosen += placed.Expected
-	if e := x.engines[id]; e != nil {
+	if e := x.engines[id]; e != nil && !e.leaves {
 		placed.Reports = e.trust.reports
-		x.insert(e, p.Keys)
+		x.insert(e, p)
 	}
 	return placed
 }
@@ -58,8 +49,8 @@ func (x *Index) Place(p *Prefix, r *scheduling.Ratings, id scheduling.EndpointID
 func (x *Index) PlaceAlso(p *Prefix, id scheduling.EndpointID) Placement {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if e := x.engines[id]; e != nil {
-		x.insert(e, p.Keys)
+	if e := x.engines[id]; e != nil && !e.leaves {
+		x.insert(e, p)
 	}
 	return Placement{endpoint: id, prefix: p}
 }
@@ -73,45 +64,6 @@ func (x *Index) TakeBack(placed Placement) {
 		x.takeBack(e, placed.prefix.Keys)
 	}
 }
-
-// Report notes how many tokens of a prompt its engine has reported as cached. An endpoint whose engine reports less than
-// half of the expectation over 100 requests is cleared, and its limit halved; one whose engine reports three quarters of it
-// gets back a halving.
-func (x *Index) Report(placed Placement, cached int64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.totals.Reported += cached
-	e := x.engines[placed.endpoint]
-	if e == nil {
-		return
-	}
-	t := &e.trust
-	t.reports = t.reports || cached > 0
-	if !t.reports || placed.Expected == 0 {
-		return
-	}
-	t.requests++
-	t.expected += placed.Expected
-	t.reported += min(cached, placed.Expected)
-	if t.requests < trustWindow {
-		return
-	}
-	if 2*t.reported < t.expected {
-		x.clear(e)
-		x.totals.Distrusted++
-		e.shrunk = min(e.shrunk+1, mostShrunk)
-		x.bound()
-		return
-	}
-	if e.shrunk > 0 && 4*t.reported >= 3*t.expected {
-		e.shrunk--
-		x.bound()
-	}
-	*t = trust{reports: true}
-}
-
-// mostShrunk is how often a limit is halved at most.
-const mostShrunk = 6
 
 // Totals returns what was counted so far.
 func (x *Index) Totals() Totals {

@@ -1,0 +1,65 @@
+package prefix
+
+// trust compares what an engine reports with what was expected, over trustWindow requests.
+type trust struct {
+	reports            bool // it has reported cached tokens since it was cleared
+	requests           int
+	expected, reported int64
+}
+
+const trustWindow = 100
+
+// Report notes how many tokens of a prompt its engine has reported as cached. An endpoint whose engine reports less than
+// half of the expectation over 100 requests is cleared, and its limit halved; one whose engine reports three quarters of it
+// gets back a halving.
+func (x *Index) Report(placed Placement, cached int64) {
+	var e *engine
+	var clear, bound bool
+	x.locked(func() {
+		x.totals.Reported += cached
+		if e = x.engines[placed.endpoint]; e != nil {
+			clear, bound = e.hear(placed.Expected, cached)
+		}
+		if clear {
+			x.totals.Distrusted++
+		}
+	})
+	if !clear && !bound {
+		return
+	}
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	if clear {
+		x.forget(e)
+	}
+	x.bound()
+}
+
+// hear compares a report with what was expected, and returns whether the endpoint has to be cleared, and whether its limit
+// changes.
+func (e *engine) hear(expected, cached int64) (clear, bound bool) {
+	t := &e.trust
+	t.reports = t.reports || cached > 0
+	if !t.reports || expected == 0 {
+		return false, false
+	}
+	t.requests++
+	t.expected += expected
+	t.reported += min(cached, expected)
+	if t.requests < trustWindow {
+		return false, false
+	}
+	clear = 2*t.reported < t.expected
+	switch {
+	case clear:
+		e.shrunk = min(e.shrunk+1, mostShrunk)
+	case e.shrunk > 0 && 4*t.reported >= 3*t.expected:
+		e.shrunk--
+		bound = true
+	}
+	*t = trust{reports: true}
+	return clear, clear || bound
+}
+
+// mostShrunk is how often a limit is halved at most.
+const mostShrunk = 6
