@@ -248,7 +248,8 @@ type Scheduling struct {
 	// Secret from which prompts are hashed, the same for all replicas. Clients that do not know it cannot make two prompts
 	// that look alike.
 	//
-	// Default: Replicas compare alike without being told; a pool of hostile clients needs one.
+	// Default: Outside Kubernetes it is another one at each start. Inside, replicas compare alike without being told; a pool
+	// of hostile clients needs one.
 	AffinitySeed string `yaml:"affinitySeed" default:"''" sets:"streams.Affinity.Seed"`
 	// Choice among equally good endpoints: rotate (the next in turn), first or random.
 	//

@@ -17,8 +17,8 @@ type affinity struct {
 	ids   []scheduling.EndpointID
 }
 
-// newAffinity returns the affinity of a configuration for the endpoints; nil if it is not by prefixes. The index does not
-// know the engines' sizes, as it does not in epp.
+// newAffinity returns the affinity of a configuration for the endpoints; nil if it is not by prefixes. The index takes
+// the engines' KV caches for the default size: figures of before epp read it from their metrics are still repeated.
 func newAffinity(cfg *request.Affinity, endpoints []scheduling.Endpoint, blockTokens int) *affinity {
 	if cfg.Mode != request.AffinityPrefix {
 		return nil

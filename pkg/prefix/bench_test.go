@@ -11,7 +11,7 @@ func BenchmarkMatch(b *testing.B) {
 		name       string
 		endpoints  int
 		deep, long int // how many have the whole prompt, and of how many blocks it is
-	}{{"8-endpoints/400-blocks", 8, 8, 400}, {"100-endpoints/100-blocks", 100, 10, 100}, {"2000-endpoints/share-4-blocks", 2000, 0, 4}, {"2000-endpoints/share-4-of-100-blocks", 2000, 20, 100}} {
+	}{{"8-endpoints/400-blocks", 8, 8, 400}, {"100-endpoints/100-blocks", 100, 10, 100}, {"2000-endpoints/share-4-blocks", 2000, 0, 4}, {"2000-endpoints/share-4-of-100-blocks", 2000, 20, 100}, {"2000-endpoints/half-have-100-blocks", 2000, 1000, 100}} {
 		b.Run(c.name, func(b *testing.B) {
 			x, ids := newIndex(c.endpoints, 0)
 			for i, id := range ids {

@@ -3,8 +3,12 @@ package app
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
 )
 
 // inSessions are options with three endpoints, and affinity by a header.
@@ -60,5 +64,71 @@ func TestSessionsGoWhereTheyWere(t *testing.T) {
 	}
 	if _, err := format.Replay(strings.NewReader(file)); err != nil {
 		t.Error(err)
+	}
+}
+
+// An engine whose metrics say that its cache is small has a small part of the index, and one that restarts has nothing.
+func TestEnginesSayWhatTheyCache(t *testing.T) {
+	address, page := engineSaying(t)
+	o := inSessions("")
+	o.Endpoints = []string{address}
+	o.Scrape.Interval = 100 * time.Millisecond
+	r := start(t, o)
+	tells := func(produced, blocks int) {
+		text := *says(produced, 0) + fmt.Sprintf("vllm:generation_tokens_total %d\nvllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"%d\"} 1\n", produced, blocks)
+		page.Store(&text)
+	}
+	nodes := func(says string, want func(n int) bool) {
+		t.Helper()
+		eventually(t, says, func() bool {
+			_, text := r.get("/metrics")
+			m := regexp.MustCompile(`(?m)^weir_affinity_nodes (\d+)$`).FindStringSubmatch(text)
+			n, err := strconv.Atoi(m[1])
+			return err == nil && want(n)
+		})
+	}
+	sends := func(name string) {
+		for i := range 150 {
+			stream := r.request(t.Context(), [2]string{"x-session", fmt.Sprint(name, i)})
+			granted(t, stream)
+			if err := stream.CloseSend(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	sends("before")
+	nodes("a cache of unknown size has room for a block of each session", func(n int) bool { return n == 150 })
+	tells(500, 1024)
+	nodes("16,384 tokens have room for 128 blocks", func(n int) bool { return n == 128 })
+	sends("meanwhile")
+	nodes("and for no more", func(n int) bool { return n == 128 })
+	tells(400, 1024)
+	nodes("after a restart there are none", func(n int) bool { return n == 0 })
+	tells(600, 1<<36)
+	eventually(t, "the page is read", func() bool {
+		_, text := r.get("/metrics")
+		return strings.Contains(text, `weir_endpoint_running{endpoint="`+address+`"} 600`)
+	})
+	sends("again")
+	nodes("a cache that is said to be endless has room", func(n int) bool { return n == 150 })
+}
+
+// Clients cannot tell how prompts are hashed: without Kubernetes, where no other replica has to do alike, the seed is random
+// unless it is configured, and the same after a change of the configuration.
+func TestSeedOfPrompts(t *testing.T) {
+	o := inSessions("")
+	d := config.Default()
+	_, streams := o.converted(&d)
+	_, again := o.converted(&d)
+	if len(streams.Affinity.Seed) < 20 || again.Affinity.Seed != streams.Affinity.Seed {
+		t.Errorf("seeds %q and %q", streams.Affinity.Seed, again.Affinity.Seed)
+	}
+	d.Scheduling.AffinitySeed = "ours"
+	if _, streams = o.converted(&d); streams.Affinity.Seed != "ours" {
+		t.Errorf("seed %q", streams.Affinity.Seed)
+	}
+	d.Scheduling.AffinitySeed, o.PoolName = "", "pool"
+	if _, streams = o.converted(&d); streams.Affinity.Seed != "" {
+		t.Errorf("of replicas that have to agree one has the seed %q", streams.Affinity.Seed)
 	}
 }

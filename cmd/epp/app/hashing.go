@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/rand"
 	"maps"
 	"slices"
 	"strings"
@@ -30,9 +31,15 @@ func alsoHashed[V any](of map[string]V) map[string]V {
 	return both
 }
 
+// ownSeed is the secret of the hashes of prompts where none is configured, and no other replica has to make the same.
+var ownSeed = rand.Text()
+
 // converted returns the configurations of the controller and the streams, with what the options add.
 func (o *Options) converted(d *config.Document) (flowcontrol.Config, extproc.Config) {
 	flow, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
+	if streams.Affinity.Seed == "" && !o.kubernetes() {
+		streams.Affinity.Seed = ownSeed
+	}
 	if o.HashFlowKeys {
 		withHashedFlows(&flow, &streams)
 	}

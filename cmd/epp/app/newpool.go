@@ -16,6 +16,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/prefix"
+	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -37,6 +38,9 @@ func newPool(
 	p.prepared.Store(&prepared{p.scheduler, p.board.Snapshot()})
 	p.index = prefix.New(prefix.DefaultConfig())
 	p.flow, p.naming.file = o.converted(d)
+	if a := &p.naming.file.Affinity; a.Mode != request.AffinityOff && a.Seed == "" {
+		p.log.Info("scheduling.affinitySeed is empty, so that all replicas compare alike: clients can make prompts that look alike and are not")
+	}
 	var named names.Names
 	p.streams, named = p.naming.merge(p.naming.file, names.Resources{})
 	p.naming.use(named)
