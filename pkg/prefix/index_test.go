@@ -226,7 +226,7 @@ func TestClosedUnderPrefixes(t *testing.T) {
 	}
 }
 
-// What failed after others have asked for a part of it leaves that part, also where these have lost the rest of theirs.
+// A prompt that failed leaves the part that others have asked for, also where these have lost the rest of theirs.
 func TestTakeBackLeavesWhatOthersHave(t *testing.T) {
 	x, ids := newIndex(1, 256*100) // 200 blocks, half of them proven
 	failing := x.put(blocks(1, 4, 7, 20), 0)
