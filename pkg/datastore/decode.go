@@ -17,7 +17,7 @@ import (
 )
 
 // endpointFields are the fields of an endpoint; docs/endpoints.md documents them.
-var endpointFields = []string{"address", "models", "labels", "slots"}
+var endpointFields = []string{"address", "models", "labels", "slots", "role", "prefillTokens"}
 
 // DecodeEndpoints reads an endpoints file:
 //
@@ -26,6 +26,8 @@ var endpointFields = []string{"address", "models", "labels", "slots"}
 //	  models: [llama]             # names that it serves; empty or absent: any
 //	  labels: {zone: a}
 //	  slots: 0                    # requests that it runs at once; 0: unknown
+//	  role: prefill               # decode, prefill, both or encode; absent: both
+//	  prefillTokens: 16384        # of a prefill engine; 0: scheduling.prefillTokens
 //
 // An empty pool has to be written as endpoints: []; an empty file is an error, since that is what a file being
 // written looks like. Unknown fields are errors, and every problem is returned at once, with its path.
@@ -126,7 +128,25 @@ func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
 	}
 	e.Labels = w.labels(path+".labels", fields["labels"])
 	e.Slots = w.count(path+".slots", fields["slots"])
+	if value := fields["role"]; value != nil {
+		if role, ok := w.text(path+".role", value); ok {
+			e.Work = w.work(path+".role", role)
+		}
+	}
+	e.PrefillTokens = int64(w.count(path+".prefillTokens", fields["prefillTokens"]))
+	if e.PrefillTokens > 0 && e.Work != scheduling.WorkPrefill {
+		w.bad(path+".prefillTokens", "is for endpoints with role: prefill")
+	}
 	return e
+}
+
+// work returns what an engine with a role does.
+func (w *walk) work(path, role string) scheduling.Work {
+	work, known := scheduling.WorkOf(role)
+	if !known || role == "" {
+		w.bad(path, "%q is no role (decode, prefill, both, encode)", role)
+	}
+	return work
 }
 
 // object returns the fields of a mapping and reports unknown ones as problems. It returns nil if the value is not a

@@ -64,7 +64,7 @@ endpoints:
 - {address: "127.0.0.2:80", slots: 1.5, models: [1, ""], labels: {a: 1, b: true}}
 - {address: "127.0.0.3:80", slots: many}
 `: {
-			"endpoints[0].model: unknown field (known: address, models, labels, slots)",
+			"endpoints[0].model: unknown field (known: address, models, labels, slots, role, prefillTokens)",
 			"endpoints[0].Slots: unknown field",
 			`endpoints[1].address: "127.0.0.1:80" is that of endpoints[0]`,
 			"endpoints[1].slots: -1 is not a whole number",
@@ -113,4 +113,43 @@ func FuzzDecodeEndpoints(f *testing.F) {
 		}
 		scheduling.NewSnapshot(1, endpoints)
 	})
+}
+
+func TestDecodeRoles(t *testing.T) {
+	endpoints, err := DecodeEndpoints([]byte(`endpoints:
+- {address: "127.0.0.1:80", role: decode}
+- {address: "127.0.0.2:80", role: prefill, prefillTokens: 8192}
+- {address: "127.0.0.3:80", role: both}
+- {address: "127.0.0.4:80", role: encode}
+- {address: "127.0.0.5:80", role: }
+- {address: "127.0.0.6:80", role: prefill-decode}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []scheduling.Work{
+		scheduling.WorkDecode, scheduling.WorkPrefill, scheduling.WorkAll, scheduling.WorkNone, scheduling.WorkAll, scheduling.WorkAll,
+	} {
+		if endpoints[i].Work != want {
+			t.Errorf("%s: %v, want %v", endpoints[i].Address, endpoints[i].Work, want)
+		}
+	}
+	if endpoints[1].PrefillTokens != 8192 || endpoints[0].PrefillTokens != 0 {
+		t.Errorf("bounds of %d and %d tokens, want 8192 and none", endpoints[1].PrefillTokens, endpoints[0].PrefillTokens)
+	}
+	_, err = DecodeEndpoints([]byte(`endpoints:
+- {address: "127.0.0.1:80", role: Prefill}
+- {address: "127.0.0.2:80", role: ""}
+- {address: "127.0.0.3:80", role: [decode]}
+- {address: "127.0.0.4:80", prefillTokens: 1}
+- {address: "127.0.0.5:80", role: prefill, prefillTokens: -1}
+`))
+	want := `endpoints[0].role: "Prefill" is no role (decode, prefill, both, encode)
+endpoints[1].role: "" is no role (decode, prefill, both, encode)
+endpoints[2].role: want a string, have a list (write it in quotes)
+endpoints[3].prefillTokens: is for endpoints with role: prefill
+endpoints[4].prefillTokens: -1 is not a whole number from 0 to 2147483647`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 }

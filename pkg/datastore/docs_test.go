@@ -15,7 +15,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-zA-Z]+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		rows = append(rows, row[1])
 	}
 	want := slices.Sorted(slices.Values(endpointFields))

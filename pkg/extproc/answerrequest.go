@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/extproc/codec"
@@ -36,6 +37,9 @@ func (st *mainStream) answerRequest() error {
 func (st *mainStream) sendDestination() (next state, err error) {
 	k := replyKey{destination: st.grant.destination}
 	own := st.ownPart()
+	if st.grant.prefill != "" {
+		own.set = append(own.set, setHeader(request.PrefillHeader, st.grant.prefill))
+	}
 	if st.body.arrival != nil && st.modes.request != request.FullDuplex { // answerHeadersEarly has answered the headers
 		k.phase = bodyPhase
 		edited := len(st.request.Edits) > 0
@@ -52,6 +56,9 @@ func (st *mainStream) sendDestination() (next state, err error) {
 		return placed, err
 	}
 	own.remove = st.request.Own
+	if st.grant.prefill != "" && slices.Contains(own.remove, request.PrefillHeader) { // it is overwritten
+		own.remove = slices.DeleteFunc(slices.Clone(own.remove), func(name string) bool { return name == request.PrefillHeader })
+	}
 	k.remove = st.request.Control
 	if k.destination != "" {
 		k.remove &^= request.DestinationSlot // it is overwritten
@@ -70,10 +77,10 @@ func (st *mainStream) sendDestination() (next state, err error) {
 }
 
 // needsNoHeaders reports whether this stream can do without the response headers, which saves a message: the request can
-// never be preempted, its status comes through the gate, and nothing is read of its response's body, which the headers
+// never be preempted and has no prefill engine, its status comes through the gate, and nothing is read of its response's body, which the headers
 // explain. Only the answer to the request headers can override the mode.
 func (st *mainStream) needsNoHeaders() bool {
-	return st.link != nil && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
+	return st.link != nil && st.grant.prefill == "" && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && !st.readsUsage()
 }
 
 // ownPart returns the part of the answer with what Envoy is to keep of the request in the namespace weir: its ID for the

@@ -61,6 +61,7 @@ type quickLease struct{}
 func (quickLease) Preempted() <-chan struct{}                { return nil }
 func (quickLease) Queued() (time.Duration, bool)             { return 0, false }
 func (quickLease) OnFirstByte() error                        { return nil }
+func (quickLease) OnPrefilled()                              {}
 func (quickLease) OnServed(flowcontrol.Endpoint)             {}
 func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens) {}
 func (quickLease) OnRequestComplete(flowcontrol.Completion)  {}

@@ -30,6 +30,7 @@ type Lease interface {
 	Preempted() <-chan struct{}
 	Queued() (waited time.Duration, queued bool)
 	OnFirstByte() error
+	OnPrefilled()
 	OnServed(e flowcontrol.Endpoint)
 	OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens)
 	OnRequestComplete(c flowcontrol.Completion)
@@ -70,6 +71,8 @@ type Placement interface {
 	// Chosen returns the endpoint where the request was placed, as ip:port or [ip]:port, and the fallbacks in order. The
 	// address is "" if the request was not placed.
 	Chosen() (address string, fallbacks []string)
+	// Prefill returns the prefill engine that reads the prompt, with its address; "" if the endpoint does.
+	Prefill() (id flowcontrol.Endpoint, address string)
 }
 
 // Controlled returns c as a Controller.

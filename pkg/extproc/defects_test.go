@@ -162,6 +162,7 @@ func TestDefectControlHeadersReachTheUpstream(t *testing.T) {
 		"x-gateway-destination-endpoint-subset", "6.6.6.6", "x-gateway-model-name", "m", "x-llm-d-inference-fairness-id", "a",
 		"x-gateway-inference-fairness-id", "b", "x-llm-d-inference-objective", "c", "x-gateway-inference-objective", "d",
 		"x-llm-d-slo-ttft-ms", "100", "x-weir-reason", "e", "x-weir-anything", "f",
+		"x-prefiller-host-port", "169.254.169.254:80", "x-encoder-hosts-ports", "169.254.169.254:80", "x-data-parallel-host-port", "169.254.169.254:80",
 	}
 	for _, placed := range []bool{true, false} {
 		for _, mode := range []string{"NONE/NONE", "STREAMED/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE", "FULL_DUPLEX/NONE"} {

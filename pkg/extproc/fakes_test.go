@@ -125,6 +125,7 @@ type fakeLease struct {
 	preempt    chan struct{}
 	completed  []flowcontrol.Completion
 	firstBytes int
+	prefilled  int
 	costs      []fairqueue.Cost     // that OnCost was told
 	tokens     []flowcontrol.Tokens // that OnCost was told
 }
@@ -167,6 +168,8 @@ func (l *fakeLease) tryPreempt() bool {
 
 func (l *fakeLease) OnServed(flowcontrol.Endpoint) {}
 
+func (l *fakeLease) OnPrefilled() { l.prefilled++ }
+
 func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
 	l.controller.mu.Lock()
 	defer l.controller.mu.Unlock()
@@ -186,6 +189,7 @@ type fakePicker struct {
 	model     string
 	subset    request.Subset
 	boom      bool   // Chosen panics
+	prefill   string // the prefill engine; "" for none
 	onChosen  func() // called by Chosen; nil for nothing
 	lists     []string
 	prompt    *body.Blocks
@@ -233,6 +237,8 @@ func (p *fakePicker) Locate(address string) (flowcontrol.Endpoint, bool) {
 func (p *fakePicker) Lists(model string) bool { return slices.Contains(p.lists, model) }
 
 func (p *fakePicker) Lane() string { return "" }
+
+func (p *fakePicker) Prefill() (flowcontrol.Endpoint, string) { return 0, p.prefill }
 
 func (p *fakePicker) Chosen() (string, []string) {
 	if p.boom {

@@ -26,6 +26,8 @@ type grant struct {
 	preempted <-chan struct{}
 	// destination is the ordered list of endpoints that it may go to, and picked the first one; "" if it was not placed.
 	destination, picked string
+	// prefill is the address of the prefill engine that reads the prompt; "" if there is none, or no longer.
+	prefill string
 	// sent is when the destination was sent; zero if it was not.
 	sent time.Time
 }
@@ -37,6 +39,7 @@ func (g *grant) take(l Lease) {
 	}
 	g.lease, g.preempted = l, l.Preempted()
 	address, fallbacks := g.placement.Chosen()
+	_, g.prefill = g.placement.Prefill()
 	g.picked, g.destination = address, address
 	if address != "" && len(fallbacks) > 0 {
 		g.destination += "," + strings.Join(fallbacks, ",")
@@ -57,8 +60,17 @@ func (g *grant) waited() (wait time.Duration, bypass bool) {
 	}
 }
 
+// prefilled gives back the place of the prefill engine, since the model server has begun to answer.
+func (g *grant) prefilled() {
+	if g.prefill != "" {
+		g.prefill = ""
+		g.lease.OnPrefilled()
+	}
+}
+
 // firstByte ends preemption. The error says that the request was preempted just before.
 func (g *grant) firstByte() error {
+	g.prefilled()
 	if g.lease != nil {
 		if err := g.lease.OnFirstByte(); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	h, r := m.GetResponseHeaders(), &st.response
 	head := headOf(h)
+	st.grant.prefilled()
 	r.status, r.events, r.again = head.status, head.events, head.again
 	if _, came := st.link.status(); !came { // otherwise the gate has counted it
 		m := st.server.metrics

@@ -55,7 +55,9 @@ const ControlPrefix = "x-weir-"
 // The names of headers that the data plane and responses know too.
 const (
 	DestinationHeader = "x-gateway-destination-endpoint"
-	QueueStateHeader  = ControlPrefix + "queue-state"
+	// PrefillHeader names to the sidecar of a decode engine the prefill engine that reads the prompt (llm-d).
+	PrefillHeader    = "x-prefiller-host-port"
+	QueueStateHeader = ControlPrefix + "queue-state"
 )
 
 var fixedNames = [numFixedSlots]string{
@@ -119,7 +121,8 @@ type Headers struct {
 	twice   Slots // those that the request has more than once
 	// bytes is the size of the names and values of all headers, total their number.
 	bytes, total int64
-	// own has the names of the request's x-weir-* headers that have no slot.
+	// own has the names of the request's headers without a slot that must not reach the model server: x-weir-*, and those by
+	// which a sidecar is told where else to send a request.
 	own []string
 }
 
@@ -151,10 +154,16 @@ func (h *Headers) next(r *Rules, name string, length int) slot {
 			return s
 		}
 	}
-	if len(name) > len(ControlPrefix) && name[2] == 'w' && strings.HasPrefix(name, ControlPrefix) {
+	if len(name) > len(ControlPrefix) && (name[2] == 'w' && strings.HasPrefix(name, ControlPrefix) || steersSidecar(name)) {
 		h.own = append(h.own, strings.Clone(name)) // it outlives the message, of which name may be a part
 	}
 	return noSlot
+}
+
+// steersSidecar reports whether a header tells a sidecar of llm-d where to send a request: its prefill engine, the engines
+// that encode its media, or a rank of its data-parallel engine. A client's own could name any address.
+func steersSidecar(name string) bool {
+	return name == PrefillHeader || name == "x-encoder-hosts-ports" || name == "x-data-parallel-host-port"
 }
 
 func (s Slots) has(one slot) bool { return s>>one&1 != 0 }

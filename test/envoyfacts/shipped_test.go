@@ -151,6 +151,7 @@ func TestShippedFilesProtect(t *testing.T) {
 				destinationHeader, "x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id",
 				"x-llm-d-inference-objective", "x-gateway-inference-objective", "x-gateway-model-name",
 				"x-envoy-expected-rq-timeout-ms", "x-llm-d-slo-ttft-ms", "x-weir-cost",
+				"x-prefiller-host-port", "x-encoder-hosts-ports", "x-data-parallel-host-port",
 			} {
 				if header == "x-gateway-model-name" && config == "header-only" {
 					continue // which is for those where a hop sets it

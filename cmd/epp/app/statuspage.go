@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -60,10 +61,10 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	}
 	a.pool.naming.namesTable(line)
 	line("")
-	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\ttokens\ttheir bound\trunning\twaiting\tscraped\tcircuit\toldest\tserved elsewhere\tmodels")
+	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\ttokens\ttheir bound\trunning\twaiting\tscraped\tcircuit\toldest\tserved elsewhere\trole\tmodels")
 	for _, e := range a.pool.loads() {
-		line("%s\t%t\t%d\t%d\t%g\t%g\t%s\t%s\t%s\t%v\t%d\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, e.lower(), e.upper(),
-			inTokens(&e.Share), a.pool.engineColumns(e.ID, now), e.circuit(), e.oldest(now).Round(time.Millisecond), a.pool.server.ServedElsewhere(e.Address), e.Models)
+		line("%s\t%t\t%d\t%d\t%g\t%g\t%s\t%s\t%s\t%v\t%d\t%s\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, e.lower(), e.upper(),
+			inTokens(&e.Share), a.pool.engineColumns(e.ID, now), e.circuit(), e.oldest(now).Round(time.Millisecond), a.pool.server.ServedElsewhere(e.Address), cmp.Or(e.Work.String(), "both"), e.Models)
 	}
 	return w.Flush()
 }

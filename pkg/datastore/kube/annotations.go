@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // The annotations of pods that Weir reads.
@@ -16,6 +18,10 @@ const (
 	// AnnotationModels are the names of the models that the pod serves, separated by commas; without it, any.
 	AnnotationModels = "weir.dev/models"
 )
+
+// LabelRole is the label of pods with the role of their engines, as llm-d has it: decode, prefill, both (or prefill-decode)
+// or encode, and those with encode besides. Without it, both.
+const LabelRole = "llm-d.ai/role"
 
 // Limits of AnnotationModels, beyond which it is ignored. An annotation may have 256 KiB, and a pool 2,000 pods.
 const (
@@ -96,6 +102,24 @@ func trimAnnotations(annotations map[string]string) map[string]string {
 		kept[name] = value
 	}
 	return kept
+}
+
+// readRole reads the role of a pod. An engine whose role does not exist gets no requests, as at llm-d.
+func readRole(labels map[string]string) (work scheduling.Work, problem string) {
+	role := labels[LabelRole]
+	work, known := scheduling.WorkOf(role)
+	if !known {
+		problem = fmt.Sprintf("metadata.labels[%s]: %q: is no role (decode, prefill, both, encode); it gets no requests", LabelRole, short(role))
+	}
+	return work, problem
+}
+
+// trimLabels keeps the label that is read.
+func trimLabels(labels map[string]string) map[string]string {
+	if role, given := labels[LabelRole]; given {
+		return map[string]string{LabelRole: role}
+	}
+	return nil
 }
 
 // short returns the beginning of a text that somebody else wrote.

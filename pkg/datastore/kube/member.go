@@ -23,7 +23,8 @@ type member struct {
 	address netip.Addr // invalid: it has none yet, or a bad one
 	ready   bool
 	annotated
-	problem string // the problems of its annotations or its address; empty: nothing
+	work    scheduling.Work
+	problem string // the problems of its annotations, its label or its address; empty: nothing
 }
 
 // memberOf returns what matters of a pod. It is ready if its condition Ready says so and it does not end: from the moment
@@ -32,6 +33,10 @@ type member struct {
 func memberOf(pod *corev1.Pod) member {
 	m := member{uid: pod.UID, created: pod.CreationTimestamp.Time}
 	m.annotated, m.problem = readAnnotations(pod.Annotations)
+	work, problem := readRole(pod.Labels)
+	if m.work = work; problem != "" {
+		m.problem = strings.TrimPrefix(m.problem+"; "+problem, "; ")
+	}
 	if ip := pod.Status.PodIP; ip != "" {
 		address, err := netip.ParseAddr(ip)
 		if err == nil && address.Zone() == "" && isOfAPod(address.Unmap()) {
@@ -56,7 +61,7 @@ func isOfAPod(address netip.Addr) bool {
 
 func (m *member) equal(o *member) bool {
 	return m.uid == o.uid && m.created.Equal(o.created) && m.address == o.address && m.ready == o.ready &&
-		m.slots == o.slots && slices.Equal(m.models, o.models) && m.problem == o.problem
+		m.slots == o.slots && m.work == o.work && slices.Equal(m.models, o.models) && m.problem == o.problem
 }
 
 // olderFirst orders members as datastore.Store.Set wants them.
@@ -74,7 +79,7 @@ func (m *member) endpoints(to []scheduling.Endpoint, ports []int) []scheduling.E
 		to = append(to, scheduling.Endpoint{
 			Key:     string(m.uid) + ":" + strconv.Itoa(port),
 			Address: netip.AddrPortFrom(m.address, uint16(port)).String(),
-			Ready:   m.ready, Slots: m.slots, Models: m.models,
+			Ready:   m.ready, Slots: m.slots, Models: m.models, Work: m.work,
 		})
 	}
 	return to
@@ -87,7 +92,7 @@ func trimPod(pod *corev1.Pod) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Annotations: trimAnnotations(pod.Annotations),
+			Annotations: trimAnnotations(pod.Annotations), Labels: trimLabels(pod.Labels),
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: readyOnly(pod.Status.Conditions)},
 	}
