@@ -37,10 +37,11 @@ type setup struct {
 	flags   []string          // further flags of epp
 	noEPP   bool              // for comparisons
 	edit    func(envoyrun.Bootstrap) error
-	strange bool // clients are strangers: headers about identity and urgency are removed, as in the shipped files
-	workers int  // Envoy's worker threads; default 1
-	file    bool // endpoints in a file that the test may change, instead of in --endpoints
-	shipped bool // the default probing and minDrain; otherwise there is none, and epp ends when nothing runs
+	strange bool                              // clients are strangers: headers about identity and urgency are removed, as in the shipped files
+	workers int                               // Envoy's worker threads; default 1
+	file    bool                              // endpoints in a file that the test may change, instead of in --endpoints
+	fronts  func(addresses []string) []string // the addresses of what stands before the model servers
+	shipped bool                              // the default probing and minDrain; otherwise there is none, and epp ends when nothing runs
 }
 
 // identityHeaders are headers that tests send as if they were a trusted hop. The shipped files remove them.
@@ -82,6 +83,9 @@ func start(t *testing.T, with setup) *scene {
 		t.Cleanup(func() { m.Close() })
 		s.models = append(s.models, m)
 		addresses[i] = m.Address()
+	}
+	if with.fronts != nil {
+		addresses = with.fronts(addresses)
 	}
 	if !with.noEPP {
 		s.epp = startEPP(t, with, addresses)
@@ -225,6 +229,12 @@ func (e *epp) setEndpoints(addresses ...string) {
 	for _, a := range addresses {
 		text += fmt.Sprintf("- { address: %q }\n", a)
 	}
+	e.writeEndpoints(text)
+}
+
+// writeEndpoints replaces the text of the endpoints file in the same way.
+func (e *epp) writeEndpoints(text string) {
+	e.t.Helper()
 	if err := os.WriteFile(e.endpoints+".new", []byte(text), 0o600); err != nil {
 		e.t.Fatal(err)
 	}
