@@ -72,13 +72,16 @@ func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s 
 	s.epp.waitFor(workers, "weir_tier_queue_length", "tier", "system")
 	time.Sleep(1100 * time.Millisecond) // all waiters are beyond their threshold now: this tests their age
 
-	v.pass(dispatches)
-	eventually(t, "the last dispatch is at the model server", func() error {
-		if n := len(s.models[0].Records()); n != slots+dispatches {
-			return fmt.Errorf("%d of %d", n-slots, dispatches)
-		}
-		return nil
-	})
+	for at := 0; at < dispatches; at += 20 { // at a time, so that the flood's queue is never empty however late its clients are
+		v.pass(20)
+		eventually(t, "the last dispatch is at the model server, and the flood waits", func() error {
+			n, waiting := len(s.models[0].Records()), s.epp.value("weir_tier_queue_length", "tier", "system")
+			if n != slots+at+20 || waiting < workers-slots {
+				return fmt.Errorf("%d of %d, and %v of the flood wait", n-slots, at+20, waiting)
+			}
+			return nil
+		})
+	}
 	return s, tenants(s.models[0])[slots:], starved, func() {
 		var flood sync.WaitGroup
 		flood.Go(stop)
