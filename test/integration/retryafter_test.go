@@ -166,11 +166,12 @@ func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	records := s.models[0].Records()
 	last := len(records) - 1
 	drain := records[last].Arrived.Sub(records[0].Arrived) / time.Duration(last)
-	// A third and three times: the schedule follows a smoothed interval, on a machine that does other things too.
+	// A third and eight times: the schedule follows a smoothed interval, and no release for a while, on a machine that does other
+	// things too.
 	if err := apart(moments, drain/3); err != nil {
 		t.Errorf("the queue drains one in %v: %v", drain, err)
 	}
-	if got := span(moments); got < (n-1)*drain/3 || got > (n-1)*drain*3 {
+	if got := span(moments); got < (n-1)*drain/3 || got > (n-1)*drain*8 {
 		t.Errorf("%d places are spread over %v, while the queue drains one in %v", n, got, drain)
 	}
 }

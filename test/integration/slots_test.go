@@ -97,7 +97,7 @@ func TestSlotsAreFound(t *testing.T) {
 		}
 		return nil
 	})
-	if idle > 5 && idle > samples/4 { // the other one's clients come back within some milliseconds, and on a busy machine later
+	if idle > 10 && idle > samples/2 { // the other one's clients come back within some milliseconds, and on a busy machine later
 		t.Errorf("the other engine was not full in %d of its %d samples", idle, samples)
 	}
 	s.waitForBound(0, 16)
