@@ -85,20 +85,17 @@ func TestSlotsAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.models[1].Close() })
-	idle, samples := 0, 0
+	least := s.bound(0)
 	eventually(t, "the bound of the one that fell", func() error {
 		time.Sleep(100 * time.Millisecond)
-		samples++
-		if s.models[0].Stats().Running < 14 {
-			idle++
-		}
+		least = min(least, s.bound(0))
 		if b := s.bound(1); b < 16 || b > 18 {
 			return fmt.Errorf("%d", b)
 		}
 		return nil
 	})
-	if idle > 10 && idle > samples/2 { // the other one's clients come back within some milliseconds, and on a busy machine later
-		t.Errorf("the other engine was not full in %d of its %d samples", idle, samples)
+	if least < 14 { // that it is full cannot be said of a busy machine
+		t.Errorf("the other engine's bound was %d meanwhile, want its 16 slots", least)
 	}
 	s.waitForBound(0, 16)
 }
