@@ -85,7 +85,7 @@ func TestDeadWeirFailsClosed(t *testing.T) {
 // to use this mode needs two Weirs.
 func TestDeadWeirInFullDuplex(t *testing.T) {
 	t.Parallel()
-	s := start(t, setup{envoys: []string{"full-duplex"}, models: []modelsim.Config{modelsim.Fixed(4, time.Second)}})
+	s := start(t, setup{envoys: []string{"full-duplex"}, models: []modelsim.Config{modelsim.Fixed(4, 5*time.Second)}})
 	running := s.begin(ask{body: chat("tiny", true)})
 	s.epp.waitFor(1, "weir_extproc_time_to_first_token_seconds")
 
