@@ -38,6 +38,9 @@ func (b Placer) PlaceAt(p any, e scheduling.EndpointID) scheduling.Reservation {
 	return b.Board.PlaceAt(queryOf(p), e)
 }
 
+// Release implements dispatch.Placer.
+func (b Placer) Release(p any, r *scheduling.Reservation) { b.Board.ReleaseFor(queryOf(p), r) }
+
 // HasReady implements dispatch.Placer.
 func (b Placer) HasReady(p any, except *scheduling.EndpointSet) bool {
 	return b.Board.HasReady(queryOf(p), except)

@@ -31,9 +31,9 @@ func (b *countingBoard) PlaceAt(p Placement, e Endpoint) Reservation {
 	return b.Placer.PlaceAt(p, e)
 }
 
-func (b *countingBoard) Release(r *Reservation) {
+func (b *countingBoard) Release(p Placement, r *Reservation) {
 	b.calls++
-	b.Placer.Release(r)
+	b.Placer.Release(p, r)
 }
 
 func (b *countingBoard) HasReady(p Placement, except *EndpointSet) bool {

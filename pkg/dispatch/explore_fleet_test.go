@@ -175,7 +175,7 @@ func (f *fleet) PlaceAt(p Placement, e Endpoint) Reservation {
 	return scheduling.Reserved(e)
 }
 
-func (f *fleet) Release(r *Reservation) {
+func (f *fleet) Release(_ Placement, r *Reservation) {
 	e := r.Endpoint()
 	if f.reserved[e]--; f.reserved[e] < 0 {
 		panic("released more than was reserved")

@@ -433,7 +433,7 @@ func (m *Machine) untilMended(now time.Time) time.Duration {
 
 // mend ends what is over: held places, and the times for which endpoints are shut.
 func (m *Machine) mend() {
-	for m.mends.Len() > 0 && m.untilMended(m.now) <= 0 {
+	for n := m.mends.Len(); n > 0 && m.mends.Len() > 0 && m.untilMended(m.now) <= 0; n-- { // once for each, even at the end of time
 		f := m.mends.Min()
 		f.circuit.Advance(m.now)
 		if !m.now.Before(f.busy) {

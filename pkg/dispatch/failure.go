@@ -88,7 +88,7 @@ func (m *Machine) undo(w *Waiter) {
 	case w.held.Held():
 		m.settle(w)
 	case !w.reservation.Empty():
-		m.pending.freed = append(m.pending.freed, w.reservation)
+		m.free(w.placement, w.reservation)
 	}
 	w.reservation = Reservation{}
 }

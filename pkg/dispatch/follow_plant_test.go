@@ -27,6 +27,9 @@ type plant struct {
 	size    func(lot *rand.Rand) (prompt, output int) // of a request
 	watch   func()                                    // called after each scrape of the last engine
 	tokens  int                                       // of answers that are whole
+	adapter func(lot *rand.Rand) scheduling.Ask       // that a request needs; nil: none
+	longest time.Duration                             // from a request's arrival to its end
+	ends    func(v *visit)                            // called at each end, if it is not nil
 }
 
 // replica is one Weir.
@@ -53,6 +56,8 @@ type unit struct {
 	scrape time.Time   // the next
 	mute   bool        // its page cannot be read
 	hung   bool        // it does nothing any more
+
+	adapters *scheduling.AdapterState // as it states it
 }
 
 // visit is one client's present request.
@@ -62,6 +67,8 @@ type visit struct {
 	flow    string
 	prompt  int
 	output  int
+	adapter string
+	sent    time.Time
 	over    time.Time // no next request from then on
 	at      int       // engine
 	foreign bool
@@ -152,7 +159,17 @@ func (p *plant) strangers(i, n int, last time.Duration) {
 func (p *plant) send(v *visit) {
 	v.prompt, v.output = p.size(p.lot)
 	v.w = dispatch.Waiter{}
-	v.weir.m.Arrive(p.now, &v.w, dispatch.Arrival{Flow: v.flow, Cost: 1, Placement: v.weir.query, Owner: v})
+	v.sent = p.now
+	query := v.weir.query
+	if p.adapter != nil {
+		ask := p.adapter(p.lot)
+		var err error
+		if query, err = v.weir.board.Scheduler().Prepare(v.weir.board.Snapshot(), ask); err != nil {
+			p.Fatal(err)
+		}
+		v.adapter = ask.Model
+	}
+	v.weir.m.Arrive(p.now, &v.w, dispatch.Arrival{Flow: v.flow, Cost: 1, Placement: query, Owner: v})
 	p.follow(v.weir, v)
 }
 
@@ -183,7 +200,7 @@ func (p *plant) submit(v *visit) {
 	if u.hung {
 		return
 	}
-	id, events := u.Submit(p.now, engine.Job{Prompt: v.prompt, Output: v.output})
+	id, events := u.Submit(p.now, engine.Job{Prompt: v.prompt, Output: v.output, Adapter: v.adapter})
 	ended := slices.Clone(events)
 	u.visits[id] = v
 	p.ended(u, ended)
@@ -208,6 +225,10 @@ func (p *plant) answered(v *visit) {
 			p.submit(v)
 		}
 		return
+	}
+	p.longest = max(p.longest, p.now.Sub(v.sent))
+	if p.ends != nil {
+		p.ends(v)
 	}
 	v.weir.m.Complete(p.now, v.w.Granted(), fairqueue.UnknownCost)
 	p.follow(v.weir, nil)
@@ -253,7 +274,7 @@ func (p *plant) scrape(i int) {
 	}
 	s := scheduling.Signals{
 		Known: true, Running: int32(u.load.Running), Waiting: int32(u.load.Waiting),
-		Preemptions: int64(u.load.Preemptions), Produced: int64(u.load.GeneratedTokens),
+		Preemptions: int64(u.load.Preemptions), Produced: int64(u.load.GeneratedTokens), Adapters: u.adapters,
 	}
 	for _, r := range p.weirs {
 		id := scheduling.EndpointID(i)

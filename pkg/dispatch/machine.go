@@ -247,7 +247,7 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 func (m *Machine) Prefilled(now time.Time, l *Lease) {
 	m.begin(now)
 	if w := l.Waiter(); l.Prefills() && (w.stage == StageSent || w.stage == StageStreaming) {
-		m.freeReservation(l.reservation.Take(scheduling.Prefilling))
+		m.freeReservation(w.placement, l.reservation.Take(scheduling.Prefilling))
 		m.run()
 	}
 }
@@ -287,7 +287,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		m.victims.add(l)
 		m.addedVictim(e)
 	}
-	m.freeReservation(left)
+	m.freeReservation(w.placement, left)
 	m.touch(w.flow.tenant)
 	m.run()
 }

@@ -9,7 +9,7 @@ import (
 // pending is the rest of an event's work. Each part is removed when it is done, or just before if it must not be done
 // twice. So a panic of the Placer does not lose work: run continues with the rest.
 type pending struct {
-	freed    []Reservation        // reservations to be released
+	freed    []freed              // reservations to be released
 	touched  []*tenant            // tenants whose waiters may have to be parked, or not any more
 	lanes    []*fairqueue.Request // one waiter of each lane to examine after a change of the endpoints
 	reopen   bool                 // every lane is to be opened
@@ -18,6 +18,12 @@ type pending struct {
 	failures int                  // panics in this event
 	expired  int                  // waiters that this event has ended because their time was over
 	overdue  bool                 // it has left others whose time is over, too
+}
+
+// freed is a reservation to be released, with the placement that it was made for.
+type freed struct {
+	placement Placement
+	Reservation
 }
 
 // run does the pending work, and then releases all waiters that may go.
@@ -72,9 +78,10 @@ func (m *Machine) tidy() {
 // parked.
 func (m *Machine) freeAndPark() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
-		r := &m.pending.freed[n-1]              // a copy would cost an allocation
+		f := &m.pending.freed[n-1]              // a copy would cost an allocation
 		m.pending.freed = m.pending.freed[:n-1] // first, since it must be released only once
-		m.placer.Release(r)
+		m.placer.Release(f.placement, &f.Reservation)
+		f.placement = nil
 	}
 	if len(m.pending.lanes) > 0 {
 		return
@@ -86,11 +93,16 @@ func (m *Machine) freeAndPark() {
 }
 
 // freeReservation marks a reservation for release, because its lease was settled or has moved elsewhere.
-func (m *Machine) freeReservation(r Reservation) {
-	m.pending.freed = append(m.pending.freed, r)
+func (m *Machine) freeReservation(p Placement, r Reservation) {
+	m.free(p, r)
 	for _, e := range r.All() {
 		m.roomAt(e)
 	}
+}
+
+// free is freeReservation without a look at who waits for room there.
+func (m *Machine) free(p Placement, r Reservation) {
+	m.pending.freed = append(m.pending.freed, freed{p, r})
 }
 
 // roomAt lets the waiters for room at an endpoint, or for their tenant's cap there, be looked at again.

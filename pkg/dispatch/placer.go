@@ -52,8 +52,8 @@ type Placer interface {
 	// PlaceAt reserves e for p. It is called only after CanServe(p, e) or CanTakeOver. A preemptor takes over its
 	// victim's endpoint with it.
 	PlaceAt(p Placement, e Endpoint) Reservation
-	// Release releases a reservation, whose endpoints may have left the pool meanwhile.
-	Release(r *Reservation)
+	// Release releases a reservation of p's, whose endpoints may have left the pool meanwhile.
+	Release(p Placement, r *Reservation)
 	// HasReady reports whether p's lane has a ready endpoint that is not in except.
 	HasReady(p Placement, except *EndpointSet) bool
 	// Meets reports whether p's lane has a ready endpoint that is in the set.

@@ -114,7 +114,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.ledger.Settle(&v.held)
 	m.addTokensAt(v, -v.held.Tokens())
 	m.uncountLease(v)
-	m.pending.freed = append(m.pending.freed, freed)
+	m.free(loser.placement, freed)
 	m.flows.removeLease(loser.flow, v.held.Tokens())
 	if sent {
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted

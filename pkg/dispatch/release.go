@@ -160,7 +160,7 @@ func (m *Machine) settle(w *Waiter) {
 	m.addTokensAt(l, -l.held.Tokens())
 	m.victims.remove(l)
 	m.uncountLease(l)
-	m.freeReservation(l.reservation)
+	m.freeReservation(w.placement, l.reservation)
 	m.flows.removeLease(w.flow, l.held.Tokens())
 	m.touch(w.flow.tenant)
 }

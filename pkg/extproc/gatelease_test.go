@@ -29,7 +29,7 @@ func (onePlace) PlaceAt(_ flowcontrol.Placement, e flowcontrol.Endpoint) schedul
 	return scheduling.Reserved(e)
 }
 
-func (onePlace) Release(*scheduling.Reservation)                                  {}
+func (onePlace) Release(any, *scheduling.Reservation)                             {}
 func (onePlace) HasReady(flowcontrol.Placement, *scheduling.EndpointSet) bool     { return true }
 func (onePlace) Meets(flowcontrol.Placement, *scheduling.EndpointSet) bool        { return false }
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }

@@ -164,7 +164,7 @@ func (d *desk) SetSignals(Endpoint, dispatch.Signals) bool { return true }
 
 func (d *desk) Held(Endpoint) int { return d.reserved }
 
-func (d *desk) Release(*dispatch.Reservation)                               { d.reserved-- }
+func (d *desk) Release(any, *dispatch.Reservation)                          { d.reserved-- }
 func (*desk) HasReady(Placement, *dispatch.EndpointSet) bool                { return true }
 func (*desk) Meets(Placement, *dispatch.EndpointSet) bool                   { return false }
 func (*desk) HasRoom(Placement, dispatch.Bound, *dispatch.EndpointSet) bool { return true }

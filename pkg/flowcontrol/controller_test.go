@@ -129,7 +129,7 @@ func (b *backends) PlaceAt(p Placement, e Endpoint) dispatch.Reservation {
 	return scheduling.Reserved(e)
 }
 
-func (b *backends) Release(r *dispatch.Reservation) {
+func (b *backends) Release(_ any, r *dispatch.Reservation) {
 	e := r.Endpoint()
 	b.reserved[e]--
 	if b.reserved[e] < 0 {

@@ -246,6 +246,9 @@ func (d *driver) measure() {
 	case d.chance(3):
 		e := dispatch.Endpoint(d.lot.IntN(7))
 		s := dispatch.Signals{CacheUsed: d.lot.Int32N(1000), CacheTokens: d.lot.Int64N(1 << 40), Preemptions: d.lot.Int64N(9)}
+		if s.Adapters = d.board.AdapterState(e); d.chance(3) {
+			s.Adapters = &scheduling.AdapterState{Places: d.lot.IntN(3), Loaded: []string{"chat", "agent", "embed"}[d.lot.IntN(3):]}
+		}
 		for range 1 + d.lot.IntN(4) { // bounds follow what is said twice
 			s.Known, s.Running, s.Waiting, s.Slots = !d.chance(9), d.lot.Int32N(9), d.lot.Int32N(4), d.lot.Int32N(9)/8*5
 			s.Produced += d.lot.Int64N(1000)
@@ -292,7 +295,7 @@ func (d *driver) arrive() {
 	if d.chance(3) {
 		snapshot = d.older
 	}
-	ask := scheduling.Ask{Model: []string{"", "chat", "agent", "embed"}[d.lot.IntN(4)]}
+	ask := scheduling.Ask{Model: []string{"", "chat", "agent", "embed"}[d.lot.IntN(4)], Adapter: d.chance(4)}
 	if d.chance(4) {
 		ask.Subset = scheduling.Subset{Set: true, Entries: []string{"10.0.0.1:80", "10.0.0.2", "10.0.0.3:80", "[::1]:5"}[d.lot.IntN(3):]}
 	}

@@ -40,6 +40,10 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 		}
 		return
 	}
+	if e.request.query.Recalled().Adapter {
+		e.say("Among the endpoints that it may use the least cost goes first: the tokens for its adapter, times how full the endpoint is.")
+		return
+	}
 	e.say("Among the endpoints that it may use the highest score goes first, and among equals the next in turn.")
 }
 
@@ -57,7 +61,11 @@ func candidate(c scheduling.Candidate, chosen bool) string {
 		text += ", ruled out: " + strings.Join(reasons, ", ")
 	} else {
 		if c.Cost > 0 {
-			text += fmt.Sprintf(", %d tokens cached, cost %d", c.Cached, c.Cost)
+			text += fmt.Sprintf(", %d tokens cached", c.Cached)
+			if c.Loading > 0 {
+				text += fmt.Sprintf(", %d for loading the adapter", c.Loading)
+			}
+			text += fmt.Sprintf(", cost %d", c.Cost)
 		} else {
 			text += fmt.Sprintf(", score %d", c.Total)
 		}

@@ -3,6 +3,7 @@ package recording
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
@@ -53,8 +54,9 @@ func (p *player) begin(k kind, now time.Time) error {
 		e := dispatch.Endpoint(p.in.signed())
 		s := dispatch.Signals{
 			Running: int32(p.in.signed()), Waiting: int32(p.in.signed()), CacheUsed: int32(p.in.signed()), CacheTokens: p.in.signed(),
-			Preemptions: p.in.signed(), Produced: p.in.signed(), Slots: int32(p.in.signed()), Known: p.in.number() == 1,
+			Preemptions: p.in.signed(), Produced: p.in.signed(), Slots: int32(p.in.signed()), Known: p.in.flag(),
 		}
+		s.Adapters = p.adapters(e)
 		if p.watch != nil && !p.in.broken {
 			p.watch.reported(e, s)
 		}
@@ -76,6 +78,21 @@ func (p *player) begin(k kind, now time.Time) error {
 		p.in.broken = true
 		return nil
 	}
+}
+
+// adapters reads what an engine states of its adapters.
+func (p *player) adapters(e dispatch.Endpoint) *scheduling.AdapterState {
+	if p.in.flag() { // as before
+		return p.board.AdapterState(e)
+	}
+	if !p.in.flag() {
+		return nil
+	}
+	s := &scheduling.AdapterState{Places: p.in.index(math.MaxInt32)}
+	for range p.in.count(1) {
+		s.Loaded = append(s.Loaded, p.in.text())
+	}
+	return s
 }
 
 // call calls the machine. If it panics, the next record must be that of a panic.

@@ -232,11 +232,19 @@ func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signal
 	} {
 		r.signed(n)
 	}
-	known := uint64(0)
-	if s.Known {
-		known = 1
+	r.flag(s.Known)
+	same := s.Adapters == r.board.AdapterState(e)
+	if r.flag(same); same {
+		return
 	}
-	r.number(known)
+	if r.flag(s.Adapters != nil); s.Adapters == nil {
+		return
+	}
+	r.number(uint64(s.Adapters.Places))
+	r.number(uint64(len(s.Adapters.Loaded)))
+	for _, name := range s.Adapters.Loaded {
+		r.text(name, nil)
+	}
 }
 
 // Raise records that the cost or the tokens of a request in flight are raised.

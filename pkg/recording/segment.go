@@ -25,8 +25,8 @@ type segment struct {
 
 // constraintKey identifies a constraint. Its lane's name includes the subset.
 type constraintKey struct {
-	model, lane string
-	confined    bool
+	model, lane       string
+	adapter, confined bool
 }
 
 func newSegment(base time.Time) *segment {
@@ -55,6 +55,14 @@ func (s *segment) number(n uint64) { s.buf = binary.AppendUvarint(s.buf, n) }
 
 func (s *segment) signed(n int64) { s.buf = binary.AppendVarint(s.buf, n) }
 
+func (s *segment) flag(set bool) {
+	if set {
+		s.number(1)
+	} else {
+		s.number(0)
+	}
+}
+
 func (s *segment) bytes(b []byte) {
 	s.number(uint64(len(b)))
 	s.buf = append(s.buf, b...)
@@ -79,7 +87,7 @@ func (s *segment) text(t string, shown func(string) string) {
 
 // constraint writes the constraint of a query in the same way.
 func (s *segment) constraint(r scheduling.Recalled) {
-	key := constraintKey{r.Model, r.Lane, r.Confined}
+	key := constraintKey{r.Model, r.Lane, r.Adapter, r.Confined}
 	if len(s.constraints) > 0 && key == s.lastConstraint { // as most of them are
 		s.number(s.lastNumber)
 		return
@@ -96,6 +104,7 @@ func (s *segment) constraint(r scheduling.Recalled) {
 	}
 	s.bytes([]byte(r.Model))
 	s.bytes([]byte(r.Lane))
+	s.flag(r.Adapter)
 	if !r.Confined {
 		s.number(0)
 		return
@@ -141,6 +150,8 @@ func (r *reader) number() uint64 {
 	n, size := binary.Uvarint(r.in[r.at:])
 	return r.took(n, size)
 }
+
+func (r *reader) flag() bool { return r.index(2) == 1 }
 
 func (r *reader) signed() int64 {
 	n, size := binary.Varint(r.in[r.at:])
@@ -201,7 +212,7 @@ func (r *reader) constraint() (c scheduling.Recalled) {
 	if n < len(r.constraints) {
 		return r.constraints[n]
 	}
-	c.Model, c.Lane = string(r.bytes()), string(r.bytes())
+	c.Model, c.Lane, c.Adapter = string(r.bytes()), string(r.bytes()), r.flag()
 	if entries := r.count(1); entries > 0 {
 		c.Confined = true
 		for range entries - 1 {

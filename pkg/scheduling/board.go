@@ -38,6 +38,8 @@ type Board struct {
 	ofReady sums                // of the ready endpoints
 	below   ends                // those below their bounds in tokens
 
+	adapters adapters
+
 	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position
 	log     [changeLog]int32
@@ -123,6 +125,7 @@ func (b *Board) SetSnapshot(next *Snapshot) {
 			b.revise(p)
 		}
 	}
+	b.forgetAdapters()
 }
 
 // revise brings a spot up to the snapshot.
@@ -204,6 +207,7 @@ func (b *Board) replacePool(next *Snapshot) {
 			s.become(next.vitals[p])
 			s.rate(b.scheduler.by)
 		}
+		s.adapters = b.adapters.engines[id]
 		b.ofReady.add(s)
 		b.below.count(s, 1)
 	}

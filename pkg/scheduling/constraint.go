@@ -9,6 +9,7 @@ import (
 // constraint is an Ask in canonical form.
 type constraint struct {
 	model    string
+	adapter  bool       // the model is a LoRA adapter
 	confined bool       // the request has a subset
 	entries  []HostPort // that subset, canonical
 	text     string     // and as it appears in the lane's name

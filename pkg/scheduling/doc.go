@@ -71,6 +71,9 @@
 // If no endpoint with more than the floor is better, the first of Ratings.Near is taken that costs at most a quarter more
 // than the best. Replicas that do not know of each other rank alike, so what begins alike meets the same engine.
 //
+// A request for a LoRA adapter ([Ask]) has to have it loaded where the engine is not taken to have it (adapters.go): that
+// counts as AdapterTokens more of u(e), and as up to twice as many where another adapter has to leave, or is in use.
+//
 // The comparison is an interface (comparison.go). It looks at one endpoint at a time and never at the others. Without any
 // scorer in a configuration, all endpoints are alike.
 //

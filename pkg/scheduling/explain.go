@@ -44,6 +44,8 @@ type Candidate struct {
 	// tokens. Both are 0 if nothing is known of the prompt.
 	Cached int64 `json:"cached,omitempty"`
 	Cost   int64 `json:"cost,omitempty"`
+	// Loading is what loading the request's adapter there would cost, in tokens; 0 if it needs none, or it is there.
+	Loading int64 `json:"loading,omitempty"`
 	// Total is its standing for a request of which nothing is known.
 	Total Standing `json:"total"`
 }
@@ -97,9 +99,12 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "its requests take as many tokens as it may"})
 	}
 	c.Total = s.total
-	if r := q.ratings; r != nil && r.Prompt > 0 {
+	if q.adapter {
+		c.Loading = b.adapters.loading(q.model, m.ID)
+	}
+	if r := q.ratings; q.adapter || r != nil && r.Prompt > 0 {
 		c.Cached = r.Cached(m.ID)
-		c.Cost = int64(b.scheduler.by.cost(s.load(), r.uncached(c.Cached)) / CostOne)
+		c.Cost = int64(b.scheduler.by.cost(s.load(), r.uncached(c.Cached)+c.Loading) / CostOne)
 	}
 	return c
 }

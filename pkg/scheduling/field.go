@@ -10,13 +10,15 @@ type field struct {
 	pool    *tournament // by position; an endpoint that cannot be picked is out
 	ring    *ring
 	reach   *reach
-	without []uint64   // positions that may not be used; nil if there are none
-	lane    *laneState // nil for the whole pool, and for endpoints that are searched
-	whole   bool       // the whole pool
-	spots   []spot     // by position
-	ratings *Ratings   // of the request; nil: nothing is known
-	least   Standing   // that an endpoint of the field has
-	start   int32      // the position that wins among equals; the others follow in ring order
+	without []uint64     // positions that may not be used; nil if there are none
+	lane    *laneState   // nil for the whole pool, and for endpoints that are searched
+	whole   bool         // the whole pool
+	spots   []spot       // by position
+	ratings *Ratings     // of the request; nil: nothing is known
+	adapter string       // of the request; empty: none
+	holders []EndpointID // the endpoints that have it, ascending
+	least   Standing     // that an endpoint of the field has
+	start   int32        // the position that wins among equals; the others follow in ring order
 }
 
 // fieldOf returns the field of the query, in which equals are ordered from start. It is valid until the next call.
@@ -31,6 +33,9 @@ func (b *Board) fieldOf(q *Query, bound Bound, without []uint64, start int32) *f
 		least = 0
 	}
 	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, spots: b.spots, ratings: q.ratings, least: least, start: start}
+	if q.adapter {
+		f.adapter, f.holders = q.model, b.adapters.at[q.model]
+	}
 	switch {
 	case without != nil:
 	case q.reach.whole:
@@ -133,7 +138,10 @@ func (f *field) each(look func(p int32, total Standing) bool) {
 
 func (f *field) eachInBlocks(look func(p int32, total Standing) bool) {
 	for w, ready := range f.reach.words {
-		for left := ready &^ f.without[w]; left != 0; left &= left - 1 {
+		if f.without != nil {
+			ready &^= f.without[w]
+		}
+		for left := ready; left != 0; left &= left - 1 {
 			p := 64*w + bits.TrailingZeros64(left)
 			if total := f.pool.of(p); total >= f.least && !look(int32(p), total) {
 				return

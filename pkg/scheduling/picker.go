@@ -34,6 +34,9 @@ func pickerNames() []string {
 // than all others are compared with the best of these.
 func best(f *field, by comparison, random *rand.Rand) int32 {
 	at, top := f.first()
+	if at >= 0 && f.adapter != "" {
+		return f.bestLoaded(by, random)
+	}
 	if r := f.ratings; at >= 0 && r != nil && r.Prompt > 0 {
 		plain := f.candidate(by, at, r.Floor)
 		if p := f.bestAbove(by, plain, random); p >= 0 {
@@ -57,7 +60,7 @@ type candidate struct {
 }
 
 func (f *field) candidate(by comparison, p int32, cached int64) candidate {
-	c := candidate{cost: by.cost(f.spots[p].load(), f.ratings.uncached(cached))}
+	c := candidate{cost: by.cost(f.spots[p].load(), f.ratings.uncached(cached)+f.loading(p))}
 	switch total := f.pool.of(int(p)); {
 	case total < fullByRequests:
 		c.full = 2

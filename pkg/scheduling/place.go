@@ -28,6 +28,9 @@ func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 // the most of it is cached among the ready endpoints of its lane. ok is false if Place would find no endpoint. Without ratings
 // there is nothing to regret, and it looks at nothing. It changes nothing and draws no random number.
 func (b *Board) Regret(q *Query, bound Bound, except *EndpointSet) (tokens int64, ok bool) {
+	if q.adapter {
+		return b.adapterRegret(q, bound, except)
+	}
 	r := q.ratings
 	if r == nil || r.Prompt <= 0 || len(r.Above) == 0 {
 		return 0, true
@@ -82,6 +85,10 @@ func (b *Board) choose(q *Query, p int32) Reservation {
 	}
 	b.count(p, 1)
 	b.total++
+	if q.adapter {
+		b.adapters.use(q.model, id)
+		b.spots[p].adapters = b.adapters.engines[id]
+	}
 	return Reserved(id)
 }
 

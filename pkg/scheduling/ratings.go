@@ -38,6 +38,9 @@ type Cached struct {
 
 // Cached returns how many of the prompt's tokens the endpoint is taken to have.
 func (r *Ratings) Cached(id EndpointID) int64 {
+	if r == nil {
+		return 0
+	}
 	if i, ok := slices.BinarySearchFunc(r.Above, id, func(c Cached, id EndpointID) int { return cmp.Compare(c.ID, id) }); ok {
 		return r.Above[i].Tokens
 	}
@@ -56,5 +59,8 @@ func (r *Ratings) Best() int64 {
 // uncached returns how many tokens an engine would still have to read that has so many cached. Its last token an engine
 // always reads.
 func (r *Ratings) uncached(cached int64) int64 {
+	if r == nil || r.Prompt <= 0 {
+		return unratedPrompt
+	}
 	return max(1, min(r.Prompt, MaxPrompt)-max(0, cached))
 }

@@ -3,8 +3,10 @@ package scheduling
 // Recalled is what a Query was made of: what a recording keeps of it, and enough to make it again for any board of the
 // same endpoints.
 type Recalled struct {
-	// Model is what was asked for, Confined whether there is a subset, and Subset its canonical entries.
+	// Model is what was asked for, Adapter whether that is a LoRA adapter, Confined whether there is a subset, and Subset its
+	// canonical entries.
 	Model    string
+	Adapter  bool
 	Confined bool
 	Subset   []HostPort
 	// Lane is the lane as it was named when the request came. It is for readers: a board names it anew.
@@ -17,13 +19,15 @@ type Recalled struct {
 
 // Recalled returns what the query was made of. Its slices must not be changed.
 func (q *Query) Recalled() Recalled {
-	return Recalled{Model: q.model, Confined: q.confined, Subset: q.entries, Lane: q.lane, Ratings: q.ratings, AtPrefill: q.atPrefill}
+	return Recalled{
+		Model: q.model, Adapter: q.adapter, Confined: q.confined, Subset: q.entries, Lane: q.lane, Ratings: q.ratings, AtPrefill: q.atPrefill,
+	}
 }
 
 // Query returns a query that a board treats as it would the one that r was taken from.
 func (r Recalled) Query() *Query {
 	q := &Query{
-		constraint: constraint{model: r.Model, confined: r.Confined, entries: r.Subset},
+		constraint: constraint{model: r.Model, adapter: r.Adapter, confined: r.Confined, entries: r.Subset},
 		lane:       r.Lane, ratings: r.Ratings, atPrefill: r.AtPrefill, prefill: -1,
 	}
 	if r.Ratings != nil && r.Ratings.Prompt > 0 {

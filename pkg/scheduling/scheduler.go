@@ -34,7 +34,7 @@ func New(config Config) (*Scheduler, error) {
 // ErrSubsetForeign, ErrModelElsewhere, ErrModelDeparted or ErrModelUnknown (wrapped with the value) if no endpoint known now
 // can ever serve the request. In an empty pool, or if the endpoints that it may use are not ready, it succeeds: such a request waits.
 func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
-	q := &Query{constraint: constraint{model: ask.Model}}
+	q := &Query{constraint: constraint{model: ask.Model, adapter: ask.Adapter && ask.Model != ""}}
 	if s.filtersSubset && ask.Subset.Set {
 		q.confined, q.entries = true, ask.Subset.canonical()
 		if len(q.entries) == 0 {

@@ -16,6 +16,8 @@ type Signals struct {
 	Preemptions, Produced int64
 	// Slots is the number of requests that it runs at once, where it states one, or 0.
 	Slots int32
+	// Adapters is what it states of its LoRA adapters; nil: nothing.
+	Adapters *AdapterState
 }
 
 // Load is what a comparison sees of one endpoint, now.
@@ -32,6 +34,14 @@ type Load struct {
 	Signals Signals
 }
 
+// AdapterState returns what the engine of an endpoint of the pool states of its adapters; nil: nothing.
+func (b *Board) AdapterState(id EndpointID) *AdapterState {
+	if p, ok := b.ring.position(id); ok {
+		return b.spots[p].signals.Adapters
+	}
+	return nil
+}
+
 // SetSignals sets the signals of one endpoint's engine; the cost does not depend on the number of endpoints. It reports
 // whether the endpoint is in the pool. Signals of other endpoints are dropped, and an endpoint that comes back counts
 // as a new engine.
@@ -41,6 +51,10 @@ func (b *Board) SetSignals(id EndpointID, signals Signals) bool {
 		return false
 	}
 	if s := &b.spots[p]; s.signals != signals {
+		if s.signals.Adapters != signals.Adapters {
+			b.adapters.state(id, signals.Adapters)
+			s.adapters = b.adapters.engines[id]
+		}
 		s.signals = signals
 		b.changed(p)
 	}

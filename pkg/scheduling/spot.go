@@ -38,6 +38,7 @@ type spot struct {
 	tokens       tokens
 	prompts      int64 // the uncached tokens of the prompts that it reads as a prefill engine
 	signals      Signals
+	adapters     *loaded  // nil: none were ever there
 	total        Standing // updated when the load changes
 }
 

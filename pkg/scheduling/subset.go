@@ -19,6 +19,8 @@ type Subset struct {
 type Ask struct {
 	// Model is the model's name at the model server, after a rewrite; "" if the request needs none.
 	Model string
+	// Adapter is true where Model is a LoRA adapter, which engines load beside the model that they run.
+	Adapter bool
 	// Subset confines the request.
 	Subset Subset
 }

@@ -35,6 +35,12 @@ type Config struct {
 	// cache is unlimited and its usage is always 0.
 	BlockSize, Blocks int
 
+	// Adapters is the number of different LoRA adapters that the sequences of a batch may have (vLLM's max-loras), and that
+	// are kept loaded; zero is no limit. AdapterLoad is how much longer a step takes for each adapter that is loaded for it.
+	// Only with Step.
+	Adapters    int
+	AdapterLoad time.Duration
+
 	// AbortDelay is the time from the client's disconnect to the end of its work; the slot is held meanwhile.
 	AbortDelay time.Duration
 
@@ -96,6 +102,8 @@ func (c Config) Validate() error {
 	check(c.TokenBudget >= 0, "TokenBudget", c.TokenBudget, "0 or more")
 	check(c.Blocks >= 0, "Blocks", c.Blocks, "0 or more")
 	check(c.Blocks == 0 || c.BlockSize > 0, "BlockSize", c.BlockSize, "1 or more when Blocks is set")
+	check(c.Adapters >= 0, "Adapters", c.Adapters, "0 or more")
+	check(c.AdapterLoad >= 0, "AdapterLoad", c.AdapterLoad, "0 or more")
 	check(c.AbortDelay >= 0, "AbortDelay", c.AbortDelay, "0 or more")
 	check(c.Jitter >= 0 && c.Jitter <= 1, "Jitter", c.Jitter, "between 0 and 1")
 	return errors.Join(errs...)

@@ -24,6 +24,9 @@
 // that is full can be found from the step on that computes it; one that no sequence holds is kept until its room is needed,
 // and evicted in the order of release, the deepest of a sequence first. Tokens of answers are not cached.
 //
+// With [Config.Adapters] set, a sequence with a LoRA adapter joins a batch only if that has it already or has room for it
+// (adapters.go). Those behind it may join before it, as in vLLM. Loading takes time in which nothing is computed.
+//
 // When the KV cache is full, the sequence that joined the batch last is preempted: its blocks are freed, it returns to the
 // head of the waiting queue, and later its prompt and all the tokens it had produced are computed again.
 //
@@ -36,8 +39,9 @@
 // # Invariants
 //
 //   - At most Slots sequences run; no request waits while a slot is free, except until the step in progress ends or for
-//     KV blocks.
-//   - Sequences join the batch in arrival order; a preempted one comes before all that have never run.
+//     KV blocks or for its adapter.
+//   - Sequences join the batch in arrival order, except those that wait for room for their adapter; a preempted one comes
+//     before all that have never run.
 //   - A block that a sequence holds is never evicted; one that none holds counts as free.
 //   - Each submitted sequence ends exactly once, Finished or Aborted, and then holds no slot and no block.
 //   - Time never runs backwards: an earlier now than before panics.

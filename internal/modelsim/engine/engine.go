@@ -18,6 +18,8 @@ type Job struct {
 	// full blocks do not count. Jobs with equal hashes from the first on have equal prompts up to there, and share what is
 	// computed for them. It may be nil, and must not change while the job is in the engine. Only with Config.Step.
 	Blocks []uint64
+	// Adapter is the name of the LoRA adapter that the sequence needs; empty: none. Only with Config.Step.
+	Adapter string
 	// Streamed asks for an event for each token rather than one at the end. First asks for one for the first token, with
 	// Config.Step.
 	Streamed, First bool
@@ -52,6 +54,7 @@ type Load struct {
 	CachedTokens     uint64  // of these, those that the cache had
 	EvictedBlocks    uint64  // since the start: blocks whose content was given up
 	Preemptions      uint64  // since the start
+	AdapterLoads     uint64  // since the start
 }
 
 // sequence is one job on its way through the engine.
@@ -112,6 +115,7 @@ type Engine struct {
 	running []*sequence // in the order in which they joined
 	aborts  []pendingAbort
 	cache   kvCache
+	lora    adapters
 
 	generated, prompted, cached, preemptions uint64
 
@@ -128,6 +132,7 @@ func New(cfg Config) (*Engine, error) {
 		rng:   rand.New(rand.NewPCG(cfg.Seed, 0x77656972)),
 		live:  make(map[ID]*sequence),
 		cache: newKVCache(cfg.BlockSize, cfg.Blocks),
+		lora:  adapters{room: cfg.Adapters},
 	}
 	if cfg.fixed() {
 		e.time = &fixedTime{engine: e}
@@ -196,6 +201,7 @@ func (e *Engine) Load() Load {
 		CachedTokens:    e.cached,
 		EvictedBlocks:   e.cache.evictions,
 		Preemptions:     e.preemptions,
+		AdapterLoads:    e.lora.loads,
 	}
 }
 

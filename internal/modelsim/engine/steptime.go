@@ -65,12 +65,17 @@ func (t *stepTime) fill(now time.Time) {
 		}
 	}
 	// As in vLLM, no sequence joins in a step that had to preempt: it would take what was just freed.
-	for !preempted && len(e.waiting) > 0 && e.freeSlot() && budget > 0 {
-		s := e.waiting[0]
+	for i := 0; !preempted && i < len(e.waiting) && e.freeSlot() && budget > 0; {
+		s := e.waiting[i]
+		if !e.lora.admits(s, e.running) {
+			i++
+			continue
+		}
 		n, ok := e.cache.admit(s, budget)
 		if !ok {
 			break
 		}
+		e.lora.use(s, e.running)
 		e.join(s)
 		schedule(s, n)
 	}
@@ -84,6 +89,7 @@ func (t *stepTime) fill(now time.Time) {
 	}
 	cost := e.cfg.Step
 	d := cost.Base + cost.PerSequence*time.Duration(len(t.batch)) + cost.PerToken*time.Duration(tokens-len(t.batch))
+	d += e.lora.takes(e.cfg.AdapterLoad)
 	t.started, t.length, t.steps = now, e.jittered(d), 1
 	if !preempted {
 		t.steps = t.equalSteps()
@@ -95,7 +101,7 @@ func (t *stepTime) fill(now time.Time) {
 // since no slot and no block becomes free.
 func (t *stepTime) equalSteps() int {
 	e := t.engine
-	if e.cfg.Jitter != 0 {
+	if e.cfg.Jitter != 0 || e.lora.room > 0 && len(e.waiting) > 0 { // later ones may join before those that wait
 		return 1
 	}
 	steps := math.MaxInt
