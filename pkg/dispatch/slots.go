@@ -11,18 +11,23 @@ import (
 // engine is what the machine knows of the engine of an endpoint whose bound follows it (stock.Config.Follow).
 type engine struct {
 	stock.Learned
-	stated int32 // the slots that the engine states; 0: none
+	stated     int32 // the slots that the engine states; 0: none
+	configured int32 // those that the endpoint's source states; 0: none
 }
 
 // slots returns the bound in requests.
 func (e *engine) slots() int32 {
-	if e.stated > 0 {
+	switch {
+	case e.stated > 0:
 		return e.stated
+	case e.configured > 0:
+		return e.configured
 	}
 	return int32(e.Bound())
 }
 
-// withLearned returns the ready backends with the bounds that are learned for them. The slots that a backend reports stay.
+// withLearned returns the ready backends with the bounds that their engines state; without such, the slots that the backend's
+// source states stay, and for all others there is what was learned.
 func (m *Machine) withLearned(ready []stock.Backend) []stock.Backend {
 	if !m.config.Stock.Follow {
 		m.engines = nil
@@ -36,9 +41,10 @@ func (m *Machine) withLearned(ready []stock.Backend) []stock.Backend {
 	for i := range ready {
 		b := &ready[i]
 		switch known := m.engines[Endpoint(b.ID)]; {
-		case b.Slots > 0:
-			delete(m.engines, Endpoint(b.ID))
+		case known == nil && b.Slots > 0:
+			m.engines[Endpoint(b.ID)] = &engine{Learned: stock.NewLearned(stock.StartSlots), configured: b.Slots}
 		case known != nil:
+			known.configured = b.Slots
 			b.Slots = known.slots()
 		default:
 			newcomers = append(newcomers, i)
@@ -93,8 +99,8 @@ func (m *Machine) refollow() {
 		m.ready = m.withLearned(m.ready)
 	} else {
 		for i := range m.ready { // withLearned has made a copy
-			if m.engines[Endpoint(m.ready[i].ID)] != nil {
-				m.ready[i].Slots = 0
+			if known := m.engines[Endpoint(m.ready[i].ID)]; known != nil {
+				m.ready[i].Slots = known.configured
 			}
 		}
 		m.engines = nil
@@ -136,6 +142,8 @@ func (m *Machine) followEngine(e Endpoint, s *Signals) {
 		known.Forget()
 	case s.Slots > 0:
 		known.stated = min(s.Slots, stock.MaxPerBackend)
+	case known.configured > 0:
+		known.stated = 0
 	default:
 		known.stated = 0
 		known.Follow(m.now, stock.Report{
@@ -151,7 +159,7 @@ func (m *Machine) followEngine(e Endpoint, s *Signals) {
 	}
 }
 
-// rebound changes the bound of a ready endpoint that reports no slots.
+// rebound changes the bound of a ready endpoint.
 func (m *Machine) rebound(e Endpoint, slots int32) {
 	id := stock.BackendID(e)
 	i := -1

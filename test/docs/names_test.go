@@ -136,6 +136,10 @@ var others = map[string]string{
 	"priority-scheduler-default-max-class": "SMG",
 	"enable-prompt-tokens-details":         "vLLM",
 	"enable-cache-report":                  "SGLang",
+	"block-size":                           "vLLM",
+	"enable-prefix-caching":                "vLLM",
+	"max-loras":                            "vLLM",
+	"max-running-requests":                 "SGLang",
 	"routing-logic":                        "production-stack",
 	"session-key":                          "production-stack",
 }

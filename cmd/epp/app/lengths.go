@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -15,10 +16,15 @@ type lengths struct {
 	least int64
 }
 
-// lists takes the longest context that an endpoint's list of models states; 0: none.
-func (p *Pool) lists(id scheduling.EndpointID, longest int64) {
+// lists takes what an endpoint's list of models states.
+func (p *Pool) lists(id scheduling.EndpointID, listing scrape.Listing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.adapters.list(id, listing.Adapters)
+	longest := listing.Longest
+	if known := p.lengths.Load(); known == nil && longest == 0 || known != nil && known.of[id] == longest {
+		return
+	}
 	p.setLengths(func(of map[scheduling.EndpointID]int64) {
 		if of[id] = longest; longest == 0 {
 			delete(of, id)

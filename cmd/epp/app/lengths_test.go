@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -41,7 +42,7 @@ func TestRequestsGoWhereTheyFit(t *testing.T) {
 	members, err := confined("m", 1<<20, 1<<20)
 	want("no endpoint has stated a length", members, err)
 	for id, longest := range map[int]int64{1: 4096, 2: 32768, 3: 32768, 4: 1 << 20} {
-		p.lists(scheduling.EndpointID(id), longest)
+		p.lists(scheduling.EndpointID(id), scrape.Listing{Longest: longest})
 	}
 	for _, test := range []struct {
 		what          string
@@ -77,7 +78,7 @@ func TestRequestsGoWhereTheyFit(t *testing.T) {
 	p.mu.Unlock()
 	members, err = confined("m", 10, 5000)
 	want("of one nothing is known any more", members, err, "10.0.0.2:80")
-	p.lists(1, 0)
+	p.lists(1, scrape.Listing{})
 	members, err = confined("m", 1<<20, 1<<20)
 	want("none states a length any more", members, err)
 }

@@ -50,12 +50,12 @@ func newPool(
 	if err := p.record(o); err != nil {
 		return nil, err
 	}
-	if err := register(p.registerer, append(p.controller.Collectors(), newLoadMetrics(p), newAffinityMetrics(p.index))...); err != nil {
+	if err := register(p.registerer, append(p.controller.Collectors(), newLoadMetrics(p), newAffinityMetrics(p.index), newAdapterMetrics(p))...); err != nil {
 		return nil, err
 	}
 	p.server, err = extproc.NewServer(p.streams, extproc.Dependencies{
 		Controller: extproc.Controlled(p.controller),
-		Picker:     picker{&p.prepared, &p.lengths, p.index},
+		Picker:     picker{&p.prepared, &p.lengths, p.index, &p.adapters},
 		Log:        log.WithName("extproc"),
 		Registerer: p.registerer, NameRequests: p.recorder != nil,
 	})

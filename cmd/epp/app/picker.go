@@ -20,12 +20,13 @@ type picker struct {
 	prepared *atomic.Pointer[prepared]
 	lengths  *atomic.Pointer[lengths]
 	index    *prefix.Index
+	adapters *adapterNames // nil: none
 }
 
 // Prepare implements extproc.Picker.
 func (p picker) Prepare(model string, subset request.Subset) (extproc.Placement, error) {
 	now := p.prepared.Load()
-	ask := scheduling.Ask{Model: model, Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}}
+	ask := scheduling.Ask{Model: model, Adapter: p.adapters.known(model), Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}}
 	query, err := now.scheduler.Prepare(now.snapshot, ask)
 	if errors.Is(err, scheduling.ErrModelUnknown) {
 		return nil, fmt.Errorf("%w: %w", flowcontrol.ErrUnknownModel, err)

@@ -45,6 +45,8 @@ type Pool struct {
 	// lengths are the longest contexts that endpoints have stated; nil: none has.
 	lengths atomic.Pointer[lengths]
 
+	adapters adapterNames
+
 	// mu orders changes of the pool and of the configuration, and guards the rest.
 	mu        sync.Mutex
 	published *scheduling.Snapshot // the store's newest

@@ -46,14 +46,12 @@ func (p *Pool) follow(published *scheduling.Snapshot) {
 		return
 	}
 	p.scraper.Follow(published)
-	if len(p.heard) == 0 && p.lengths.Load() == nil {
-		return
-	}
 	ready := map[scheduling.EndpointID]bool{}
 	for i := range published.Len() {
 		e := published.At(i)
 		ready[e.ID] = e.Ready
 	}
+	p.adapters.forget(func(id scheduling.EndpointID) bool { return ready[id] })
 	p.forgetLengths(ready)
 	maps.DeleteFunc(p.heard, func(id scheduling.EndpointID, _ int) bool { return !ready[id] })
 }
@@ -68,6 +66,7 @@ func (p *Pool) inFlightAt(id scheduling.EndpointID) (n int) {
 // endpoint's bound: otherwise who does not go through Weir, or another Weir that knows of this one only what the engine
 // shows, could keep it from the engine for as long as it likes.
 func (p *Pool) engineSays(id scheduling.EndpointID, signals scheduling.Signals, foreign int) {
+	p.adapters.page(id, signals.Adapters)
 	p.controller.SetSignals(id, signals)
 	p.index.SetSignals(id, signals)
 	if foreign > 0 {

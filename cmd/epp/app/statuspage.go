@@ -61,10 +61,10 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	}
 	a.pool.naming.namesTable(line)
 	line("")
-	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\ttokens\ttheir bound\trunning\twaiting\tscraped\tcircuit\toldest\tserved elsewhere\trole\tmodels")
+	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\ttokens\ttheir bound\trunning\twaiting\tscraped\tadapters\tcircuit\toldest\tserved elsewhere\trole\tmodels")
 	for _, e := range a.pool.loads() {
-		line("%s\t%t\t%d\t%d\t%g\t%g\t%s\t%s\t%s\t%v\t%d\t%s\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, e.lower(), e.upper(),
-			inTokens(&e.Share), a.pool.engineColumns(e.ID, now), e.circuit(), e.oldest(now).Round(time.Millisecond), a.pool.server.ServedElsewhere(e.Address), cmp.Or(e.Work.String(), "both"), e.Models)
+		line("%s\t%t\t%d\t%d\t%g\t%g\t%s\t%s\t%s\t%s\t%v\t%d\t%s\t%v", e.Address, e.Ready, e.InFlight, e.Foreign, e.lower(), e.upper(),
+			inTokens(&e.Share), a.pool.engineColumns(e.ID, now), a.pool.adapterColumn(e.ID), e.circuit(), e.oldest(now).Round(time.Millisecond), a.pool.server.ServedElsewhere(e.Address), cmp.Or(e.Work.String(), "both"), e.Models)
 	}
 	return w.Flush()
 }

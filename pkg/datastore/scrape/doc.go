@@ -7,7 +7,8 @@
 // lines of known metrics are parsed: a page of 40 KB takes about 15 µs.
 //
 // It also reads the list of models of a server that answers (models.go), when it is new and every 30 s: the longest context
-// that the list states.
+// that the list states, its LoRA adapters, and from SGLang and llama.cpp the number of requests that they run at once
+// (stated.go).
 //
 // # Foreign load
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -18,70 +19,102 @@ const (
 	longestModel = 1 << 30 // tokens; a longer one is no length
 )
 
-// listURL returns where an endpoint lists its models: where it serves requests.
-func (f *fetcher) listURL(address string) string {
+// Listing is what an endpoint's list of models states.
+type Listing struct {
+	// Longest is the longest context of any of them in tokens; 0: none is stated.
+	Longest int64
+	// Adapters are those that are LoRA adapters: that have a parent.
+	Adapters []string
+}
+
+func (l *Listing) equal(o *Listing) bool {
+	return l.Longest == o.Longest && slices.Equal(l.Adapters, o.Adapters)
+}
+
+// root returns where an endpoint serves requests.
+func (f *fetcher) root(address string) string {
 	scheme := f.config.Scheme
 	if f.config.Port != 0 {
 		scheme = "http" // the scheme is that of another port
 	}
-	return scheme + "://" + address + listPath
+	return scheme + "://" + address
 }
 
-// longest gets an endpoint's list of models, and returns the longest context of any of them in tokens, or 0 if it states none.
-func (f *fetcher) longest(ctx context.Context, url string) (int64, error) {
+// listing gets an endpoint's list of models.
+func (f *fetcher) listing(ctx context.Context, url string) (Listing, error) {
+	text, err := f.text(ctx, url)
+	if err != nil {
+		return Listing{}, err
+	}
+	return listingOf(text)
+}
+
+// text gets a page of at most mostList bytes.
+func (f *fetcher) text(ctx context.Context, url string) ([]byte, error) {
 	response, err := f.get(ctx, url, "application/json")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostList+1))
 	if err != nil {
-		return 0, fmt.Errorf("scraping: %w", err)
+		return nil, fmt.Errorf("scraping: %w", err)
 	}
 	if len(text) > mostList {
-		return 0, tooLarge(mostList)
+		return nil, tooLarge(mostList)
 	}
-	return longestOf(text)
+	return text, nil
 }
 
-// longestOf returns the longest context that a list of models states, in tokens, or 0 if it states none.
-func longestOf(text []byte) (longest int64, err error) {
+// listingOf returns what a list of models states.
+func listingOf(text []byte) (l Listing, err error) {
 	var list struct {
 		Data []struct {
-			ID     string `json:"id"`
-			Length *int64 `json:"max_model_len"`
+			ID     string          `json:"id"`
+			Length *int64          `json:"max_model_len"`
+			Parent json.RawMessage `json:"parent"`
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
-		return 0, &failure{reason: BadValue, text: "the list of models: " + err.Error()}
+		return l, &failure{reason: BadValue, text: "the list of models: " + err.Error()}
 	}
 	if n := len(list.Data); n > mostModels {
-		return 0, &failure{reason: TooLarge, text: fmt.Sprintf("the list has %d models, more than %d", n, mostModels)}
+		return l, &failure{reason: TooLarge, text: fmt.Sprintf("the list has %d models, more than %d", n, mostModels)}
 	}
 	for _, m := range list.Data {
+		if len(m.Parent) > 2 && m.Parent[0] == '"' && m.ID != "" && len(m.ID) <= longestName {
+			l.Adapters = append(l.Adapters, m.ID)
+		}
 		switch {
 		case m.Length == nil:
 		case *m.Length < 1 || *m.Length > longestModel:
-			return 0, &failure{reason: BadValue, text: fmt.Sprintf("max_model_len of %.100q: %d: must be from 1 to %d", m.ID, *m.Length, longestModel)}
+			return Listing{}, &failure{reason: BadValue, text: fmt.Sprintf("max_model_len of %.100q: %d: must be from 1 to %d", m.ID, *m.Length, longestModel)}
 		default:
-			longest = max(longest, *m.Length)
+			l.Longest = max(l.Longest, *m.Length)
 		}
 	}
-	return longest, nil
+	slices.Sort(l.Adapters)
+	l.Adapters = slices.Compact(l.Adapters)
+	return l, nil
 }
 
-// list reads the list of models of a target whose turn it is. A list that cannot be read changes nothing: the endpoint has the
-// length that it has stated before. It is called by the target's scrape.
+// list reads the list of models of a target whose turn it is, and what its engine states of its slots. A list that cannot be
+// read changes nothing: the endpoint has what it has stated before. It is called by the target's scrape.
 func (s *Scraper) list(ctx context.Context, t *target, answers bool) {
 	now := time.Now()
 	if s.parts.Listed == nil || !answers || now.Before(t.list) {
 		return
 	}
 	t.list = now.Add(listInterval)
+	s.listModels(ctx, t)
+	s.states(ctx, t)
+}
+
+func (s *Scraper) listModels(ctx context.Context, t *target) {
 	bounded, stop := context.WithTimeout(ctx, s.config.Timeout)
 	defer stop()
 	s.begins(t, stop)
-	longest, err := s.longest(bounded, s.listURL(t.address))
+	listing, err := s.listing(bounded, s.root(t.address)+listPath)
 	if errors.Is(bounded.Err(), context.Canceled) {
 		return
 	}
@@ -89,9 +122,9 @@ func (s *Scraper) list(ctx context.Context, t *target, answers bool) {
 		s.log.V(1).Info("the models of the endpoint cannot be listed", "address", t.address, "error", err.Error())
 		return
 	}
-	if longest != t.longest {
-		t.longest = longest
-		s.parts.Listed(t.id, longest)
+	if !listing.equal(&t.listing) {
+		t.listing = listing
+		s.parts.Listed(t.id, listing)
 	}
 }
 

@@ -25,8 +25,20 @@ func TestLongestContext(t *testing.T) {
 		`{"data":[{"id":"a","max_model_len":4096},{"id":"b","max_model_len":8192}]}`:                                 8192,
 		`{"data":[{"id":"a"}]}`: 0, `{"data":[]}`: 0, `{}`: 0, `null`: 0,
 	} {
-		if got, err := longestOf([]byte(text)); got != want || err != nil {
-			t.Errorf("%s: %d, %v", text, got, err)
+		if got, err := listingOf([]byte(text)); got.Longest != want || err != nil {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+}
+
+// The adapters of a list are the models with a parent.
+func TestAdaptersOfLists(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"data":[{"id":"a","parent":null},{"id":"x","parent":"a"},{"id":"w","parent":"a"},{"id":"x","parent":"a"},{"id":"","parent":"a"}]}`: "[w x]",
+		`{"data":[{"id":"a"},{"id":"x","parent":""},{"id":"y","parent":7},{"id":"` + strings.Repeat("n", 257) + `","parent":"a"}]}`:          "[]",
+	} {
+		if got, err := listingOf([]byte(text)); fmt.Sprint(got.Adapters) != want || err != nil {
+			t.Errorf("%s: %+v, %v, want %s", text, got, err, want)
 		}
 	}
 }
@@ -72,13 +84,13 @@ func TestHostileLists(t *testing.T) {
 			patience = 100 * time.Millisecond
 		}
 		ctx, stop := context.WithTimeout(t.Context(), patience)
-		longest, err := f.longest(ctx, server.URL+path)
+		listing, err := f.listing(ctx, server.URL+path)
 		stop()
 		switch {
-		case want == "" && (err != nil || longest != 4096):
-			t.Errorf("%s: %d, %v", path, longest, err)
+		case want == "" && (err != nil || listing.Longest != 4096):
+			t.Errorf("%s: %+v, %v", path, listing, err)
 		case want != "" && (err == nil || reasonOf(err) != want):
-			t.Errorf("%s: %d, %v, want %s", path, longest, err, want)
+			t.Errorf("%s: %+v, %v, want %s", path, listing, err, want)
 		}
 	}
 }
@@ -92,20 +104,20 @@ func TestModelsAreListed(t *testing.T) {
 		var told []string
 		w := newWatch()
 		parts := w.parts()
-		parts.Listed = func(id scheduling.EndpointID, n int64) {
+		parts.Listed = func(id scheduling.EndpointID, l Listing) {
 			mu.Lock()
-			told = append(told, fmt.Sprint(id, " ", n))
+			told = append(told, fmt.Sprint(id, " ", l.Longest))
 			mu.Unlock()
 		}
 		s := New(DefaultConfig(), parts, w.log())
 		s.fetch = func(context.Context, string) (Reading, error) { return Reading{}, nil }
-		s.longest = func(_ context.Context, url string) (int64, error) {
+		s.listing = func(_ context.Context, url string) (Listing, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if asked++; url != "http://10.0.0.1:80/v1/models" {
 				t.Errorf("asked %s", url)
 			}
-			return longest, failure
+			return Listing{Longest: longest}, failure
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -20,6 +20,7 @@ type page struct {
 	found [numEngines]sums
 	seen  []sighting
 	begun bool // a line has been seen
+	lora  adapterLine
 	buf   []byte
 }
 
@@ -42,6 +43,7 @@ func newPage(index map[string][]series) *page {
 // read reads a page of at most so many bytes, in Prometheus' text format or OpenMetrics.
 func (p *page) read(r io.Reader, most int64) (Reading, error) {
 	p.found, p.seen, p.begun = [numEngines]sums{}, p.seen[:0], false
+	p.lora = adapterLine{labels: p.lora.labels[:0]}
 	have, skip, total := 0, false, int64(0) // skip: the rest of a line that is too long
 	for {
 		n, err := r.Read(p.buf[have:])
@@ -91,7 +93,9 @@ func (p *page) result() (Reading, error) {
 			}
 		}
 		if s.complete() {
-			return s.reading(e), nil
+			r := s.reading(e)
+			r.Adapters = p.lora.state()
+			return r, nil
 		}
 	}
 	return Reading{}, &failure{reason: NoKnownMetric, text: "no metric of a known engine says how many requests run and wait"}
@@ -117,6 +121,11 @@ func (p *page) line(line []byte) error {
 	}
 	list := p.index[string(line[:end])]
 	if list == nil {
+		if string(line[:end]) == adapterMetric {
+			if labels, value, ok := split(line[end:]); ok {
+				p.lora.take(labels, value)
+			}
+		}
 		return nil
 	}
 	labels, value, ok := split(line[end:])

@@ -15,6 +15,8 @@ type Reading struct {
 	// Preemptions is the number of requests that the engine has preempted since its start, and Produced the number of tokens
 	// that it has generated.
 	Preemptions, Produced int64
+	// Adapters is what it says of LoRA adapters; nil: nothing.
+	Adapters *scheduling.AdapterState
 }
 
 // signals are the reading in the words of the scheduling.

@@ -32,9 +32,9 @@ type Parts struct {
 	// signals, and its foreign load in requests. It is called by one goroutine at a time for each endpoint, and a last time
 	// with zero values when the scraper stops to lead.
 	Told func(id scheduling.EndpointID, signals scheduling.Signals, foreign int)
-	// Listed is called with the longest context that an endpoint's list of models states, in tokens, when it changes; 0: it
-	// states none. Calls for an endpoint are as those of Told. Nil: no list is read.
-	Listed func(id scheduling.EndpointID, longest int64)
+	// Listed is called with what an endpoint's list of models states, when it changes. Calls for an endpoint are as those of
+	// Told. Nil: no list is read, and no engine is asked for its slots.
+	Listed func(id scheduling.EndpointID, listing Listing)
 	// Failed is called once for every scrape that fails.
 	Failed func(Reason)
 }
@@ -57,8 +57,9 @@ type Scraper struct {
 	fetch  func(ctx context.Context, url string) (Reading, error)
 	urlOf  func(address string, attempt int) string
 
-	longest func(ctx context.Context, url string) (int64, error)
-	listURL func(address string) string
+	listing func(ctx context.Context, url string) (Listing, error)
+	stated  func(ctx context.Context, engine, root string) (slots int32, err error)
+	root    func(address string) string
 
 	close func()
 
@@ -79,7 +80,11 @@ type target struct {
 
 	// State of the list of models, for the scrape that is under way.
 	list    time.Time // its models are not listed before
-	longest int64     // as the owner knows it
+	listing Listing   // as the owner knows it
+	engine  string    // by its last page
+	slots   int32     // that the engine states; 0: none
+	absurd  bool      // a warning has said that they cannot be read
+	lora    *scheduling.AdapterState
 
 	status Status // this and the next are guarded by the scraper's mu
 	stop   func() // ends the scrape that is under way; nil: none is
@@ -103,7 +108,7 @@ func New(config Config, parts Parts, log logr.Logger) *Scraper {
 	f := newFetcher(config)
 	return &Scraper{
 		config: config, parts: parts, log: log, most: scrapesAtOnce(),
-		fetch: f.fetch, urlOf: f.urlOf, longest: f.longest, listURL: f.listURL, close: f.close,
+		fetch: f.fetch, urlOf: f.urlOf, listing: f.listing, stated: f.stated, root: f.root, close: f.close,
 		wake: make(chan struct{}, 1), leads: true, targets: map[scheduling.EndpointID]*target{},
 	}
 }
@@ -256,6 +261,9 @@ func (s *Scraper) scrape(ctx context.Context, t *target) {
 		return // the program ends, or the endpoint has left
 	}
 	now := time.Now()
+	if err == nil {
+		t.engine = reading.Engine
+	}
 	s.list(ctx, t, answers(err))
 	t.telling.Lock()
 	defer t.telling.Unlock()
@@ -273,13 +281,24 @@ func (s *Scraper) scrape(ctx context.Context, t *target) {
 		t.forget(s)
 	case err == nil:
 		t.told = true
-		s.parts.Told(t.id, reading.signals(), t.load.foreign(now))
+		s.parts.Told(t.id, t.signals(&reading), t.load.foreign(now))
 	case !t.told:
 	case t.load.over(now):
 		t.forget(s)
 	case !t.load.known(now):
 		s.parts.Told(t.id, scheduling.Signals{}, t.load.foreign(now))
 	}
+}
+
+// signals are a reading, and what the engine states otherwise, in the words of the scheduling. Equal statements of adapters are
+// one value.
+func (t *target) signals(r *Reading) scheduling.Signals {
+	if !sameAdapters(t.lora, r.Adapters) {
+		t.lora = r.Adapters
+	}
+	signals := r.signals()
+	signals.Slots, signals.Adapters = t.slots, t.lora
+	return signals
 }
 
 // begins notes how to end the scrape of a target, or ends it because the target was removed.

@@ -1,0 +1,64 @@
+package scrape
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// adapterMetric is the metric in whose labels a vLLM says which LoRA adapters it runs. Its value is a time: each change of the
+// labels is another series, and the newest one counts.
+const adapterMetric = "vllm:lora_requests_info"
+
+// longestName is the most bytes of an adapter's name that count.
+const longestName = 256
+
+// adapterLine is the newest series of adapterMetric on a page.
+type adapterLine struct {
+	at     float64
+	labels []byte
+}
+
+// take takes a series if it is newer than those before it.
+func (a *adapterLine) take(labels, value []byte) {
+	if at, ok := number(value); ok && at >= a.at && len(labels) > 0 {
+		a.at, a.labels = at, append(a.labels[:0], labels...)
+	}
+}
+
+// state returns what the series says; nil: nothing.
+func (a *adapterLine) state() *scheduling.AdapterState {
+	if len(a.labels) == 0 {
+		return nil
+	}
+	s := &scheduling.AdapterState{}
+	if text, ok := labelOf(a.labels, "max_lora"); ok {
+		if n, ok := number(text); ok {
+			s.Places = int(min(n, scheduling.MaxAdapters))
+		}
+	}
+	for _, label := range []string{"running_lora_adapters", "waiting_lora_adapters"} {
+		text, _ := labelOf(a.labels, label)
+		for name := range bytes.SplitSeq(text, []byte(",")) {
+			if name = bytes.TrimSpace(name); len(name) > 0 && len(name) <= longestName && len(s.Loaded) < scheduling.MaxAdapters {
+				s.Loaded = append(s.Loaded, unescaped.Replace(string(name)))
+			}
+		}
+	}
+	slices.Sort(s.Loaded)
+	s.Loaded = slices.Compact(s.Loaded)
+	return s
+}
+
+// unescaped undoes what the text format escapes in the value of a label.
+var unescaped = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
+
+// sameAdapters reports whether two statements are equal.
+func sameAdapters(a, b *scheduling.AdapterState) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Places == b.Places && slices.Equal(a.Loaded, b.Loaded)
+}

@@ -1,0 +1,52 @@
+package scrape
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The newest series of a vLLM says what adapters it has, however many older ones there are, and no line of it spoils a page.
+func TestAdaptersOfPages(t *testing.T) {
+	const counts = "vllm:num_requests_running 1\nvllm:num_requests_waiting 0\n"
+	old := ""
+	for i := range 2 * maxSeries {
+		old += fmt.Sprintf("vllm:lora_requests_info{max_lora=\"4\",running_lora_adapters=\"old-%d\",waiting_lora_adapters=\"\"} 1.7e9\n", i)
+	}
+	for name, test := range map[string]struct{ page, want string }{
+		"none":    {"", "nil"},
+		"idle":    {`vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapters=""} 1.7e9`, "4 []"},
+		"several": {`vllm:lora_requests_info{max_lora="2",running_lora_adapters="b, a",waiting_lora_adapters="c,a"} 1.7e9`, "2 [a b c]"},
+		"newest":  {old + `vllm:lora_requests_info{max_lora="4",running_lora_adapters="new",waiting_lora_adapters=""} 1.8e9`, "4 [new]"},
+		"not first": {`vllm:lora_requests_info{max_lora="4",running_lora_adapters="new",waiting_lora_adapters=""} 1.8e9` + "\n" + old,
+			"4 [new]"},
+		"no places":    {`vllm:lora_requests_info{running_lora_adapters="a"} 1`, "0 [a]"},
+		"absurd":       {`vllm:lora_requests_info{max_lora="1e30",running_lora_adapters="` + strings.Repeat("n", 300) + `,b"} 1`, "256 [b]"},
+		"no number":    {`vllm:lora_requests_info{max_lora="x",running_lora_adapters="a"} NaN`, "nil"},
+		"no labels":    {`vllm:lora_requests_info 1`, "nil"},
+		"broken":       {`vllm:lora_requests_info{max_lora="4`, "nil"},
+		"too many":     {`vllm:lora_requests_info{running_lora_adapters="` + manyNames(1000) + `"} 1`, "0 256 names"},
+		"with escapes": {`vllm:lora_requests_info{max_lora="1",running_lora_adapters="a\"b"} 1`, `1 [a"b]`},
+	} {
+		r, err := newPage(known).read(strings.NewReader(counts+test.page+"\n"), 1<<20)
+		got := "nil"
+		if a := r.Adapters; a != nil {
+			got = fmt.Sprint(a.Places, " ", a.Loaded)
+			if len(a.Loaded) > 3 {
+				got = fmt.Sprintf("%d %d names", a.Places, len(a.Loaded))
+			}
+		}
+		if got != test.want || err != nil {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, test.want)
+		}
+	}
+}
+
+// manyNames returns so many names.
+func manyNames(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint("adapter-", i)
+	}
+	return strings.Join(names, ",")
+}
