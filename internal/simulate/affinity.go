@@ -74,11 +74,14 @@ func (a *affinity) rate(v *visit, query *scheduling.Query) {
 	v.query = query
 }
 
-// granted notes that a request goes to the endpoint of its grant.
-func (a *affinity) granted(v *visit) {
-	if v.query != nil {
-		v.placed = a.index.Place(&v.prompt, v.query.Ratings(), v.query.Placed())
+// granted notes that a request goes to the endpoint of its grant, and returns how many of its tokens a charge may take for
+// cached there.
+func (a *affinity) granted(v *visit) (cached int64) {
+	if v.query == nil {
+		return 0
 	}
+	v.placed = a.index.Place(&v.prompt, v.query.Ratings(), v.query.Placed())
+	return v.placed.Believed()
 }
 
 // failed takes a prompt out again that no engine has read to its end.

@@ -24,6 +24,27 @@ type decider struct {
 	timer time.Time // zero: nothing is due
 
 	recorder *recording.Recorder // nil: nothing is recorded
+	lowered  []lowered
+}
+
+// lowered is a request that costs less, because its engine is taken to have a part of its prompt cached.
+type lowered struct {
+	of   *dispatch.Waiter
+	cost fairqueue.Cost
+}
+
+// lower has the charge of a request, which was granted in the present event, corrected after it.
+func (d *decider) lower(of *dispatch.Waiter, cost fairqueue.Cost) {
+	d.lowered = append(d.lowered, lowered{of, cost})
+}
+
+// correct corrects the charges that were lowered. Each is an event, which may let others go.
+func (d *decider) correct(carryOut func()) {
+	for i := 0; i < len(d.lowered); i++ {
+		d.trueUp(d.lowered[i].of.Granted(), d.lowered[i].cost)
+		carryOut()
+	}
+	d.lowered = d.lowered[:0]
 }
 
 // mostRecorded is the most bytes that a recording of a simulation takes before it loses its beginning.
@@ -68,6 +89,13 @@ func (d *decider) firstByte(l *dispatch.Lease) {
 		d.recorder.FirstByte(l)
 	}
 	d.machine.FirstByte(l)
+}
+
+func (d *decider) trueUp(l *dispatch.Lease, cost fairqueue.Cost) {
+	if d.recorder != nil {
+		d.recorder.TrueUp(d.now, l, cost, 0)
+	}
+	d.machine.TrueUp(d.now, l, cost, 0)
 }
 
 func (d *decider) complete(l *dispatch.Lease, cost fairqueue.Cost) {

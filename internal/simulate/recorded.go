@@ -207,6 +207,7 @@ func (r *recorded) run() error {
 		if err := next(); err != nil {
 			return err
 		}
+		r.correct(func() { r.carryOut(nil) })
 		r.setTimer()
 	}
 	if err := r.atRest(); err != nil {
@@ -302,6 +303,9 @@ func (r *recorded) obey(v *recordedVisit) {
 		r.told(&v.Waiter)
 		v.granted, v.engine = r.now, r.engines[v.Granted().Endpoint()]
 		r.accounts.granted(&v.visit)
+		if r.charged && r.rated && v.of.Expected > 0 {
+			r.lower(&v.Waiter, v.of.Expected)
+		}
 		ends := r.now.Add(r.service.of(v.of))
 		if began := v.of.FirstByte; !began.IsZero() && began.Before(v.of.Ended) {
 			v.first = r.now.Add(began.Sub(v.of.Dispatched))

@@ -301,7 +301,11 @@ func (s *simulation) submit(v *visit) {
 	v.engine, v.granted = int(v.Granted().Endpoint()), s.now
 	s.accounts.granted(v)
 	if s.affinity != nil {
-		s.affinity.granted(v)
+		if cached := s.affinity.granted(v); cached > 0 && v.charge != nil {
+			if cost, less := v.charge.Expect(cached); less {
+				s.lower(&v.Waiter, fairqueue.Cost(cost))
+			}
+		}
 	}
 	e := s.engines[v.engine]
 	id, events := e.Submit(s.now, engine.Job{Prompt: v.asked.Prompt, Output: v.asked.Output, Blocks: v.asked.Blocks, First: true})
@@ -322,8 +326,9 @@ func (s *simulation) note(e int, events []engine.Event) {
 	s.agenda.set(e, at, ok)
 }
 
-// settle handles what engines have done, and sets the timer.
+// settle corrects charges, handles what engines have done, and sets the timer.
 func (s *simulation) settle() {
+	s.correct(func() { s.carryOut(nil) })
 	for i := 0; i < len(s.happened); i++ { // handling one may add others
 		h := s.happened[i]
 		s.handle(h.engine, &h.event)

@@ -51,7 +51,7 @@ func (st *mainStream) offer() error {
 	st.state.enter(granted)
 	st.grant.take(lease)
 	if st.grant.affinity != nil && lease != nil {
-		st.grant.affinity.Granted()
+		st.grant.expects(st.grant.affinity.Granted())
 	}
 	if !st.modes.echoesResponse { // otherwise the main stream is its own gate
 		st.link = s.links.open(&st.grant, q, st.begun)

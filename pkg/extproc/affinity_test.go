@@ -7,14 +7,22 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
 // affinityLog is an Affinity that remembers what it was told.
-type affinityLog struct{ told []string }
+type affinityLog struct {
+	told   []string
+	cached int64 // that the endpoint is taken to have
+}
 
-func (a *affinityLog) Granted() { a.told = append(a.told, "granted") }
-func (a *affinityLog) Failed()  { a.told = append(a.told, "failed") }
+func (a *affinityLog) Granted() int64 {
+	a.told = append(a.told, "granted")
+	return a.cached
+}
+
+func (a *affinityLog) Failed() { a.told = append(a.told, "failed") }
 func (a *affinityLog) Reported(cached int64) {
 	a.told = append(a.told, fmt.Sprint("reported ", cached))
 }
@@ -104,17 +112,20 @@ func TestAffinityWithoutBodies(t *testing.T) {
 }
 
 // A tenant whose prompts begin like others' in Weir's eyes, and not in the engine's, pays for every token that the engine
-// reports as read, and without a report for all of them.
+// reports as read, and without a report for all of them. Until then it is charged what Weir expects.
 func TestLiarsPayWhatEnginesReport(t *testing.T) {
 	body := `{"model":"m","prompt":"` + strings.Repeat("words ", 1000) + `"}`
+	var estimated fairqueue.Cost
+	var expected []fairqueue.Cost
 	cost := func(usage string) (cost int) {
 		cheap := func(c *Config) { byPrefix(c); c.Tokens.Weights.CachedInput = c.Tokens.Weights.Input / 10 }
 		inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", cheap, func(c *conversation) {
-			c.picker.affinity = &affinityLog{}
+			c.picker.affinity = &affinityLog{cached: 1000}
 			c.say(chat("x-gateway-model-name", "m", "content-length", fmt.Sprint(len(body))))
 			c.heard()
 			c.say(requestBodyOf(body, true))
 			c.heard()
+			estimated, expected = c.controller.requests[0].Cost, c.controller.leases[0].expected
 			c.say(responseHeaders("200", false, "content-type", "application/json"))
 			c.say(responseBodyOf(usage, true))
 			c.settled(1)
@@ -126,6 +137,9 @@ func TestLiarsPayWhatEnginesReport(t *testing.T) {
 	told := cost(fmt.Sprintf(usage, `,"prompt_tokens_details":{"cached_tokens":1000}`))
 	lied := cost(fmt.Sprintf(usage, `,"prompt_tokens_details":{"cached_tokens":0}`))
 	silent := cost(fmt.Sprintf(usage, ""))
+	if len(expected) != 1 || estimated-expected[0] != 900 {
+		t.Errorf("charged %v at the grant instead of %d", expected, estimated)
+	}
 	if told != 600 || lied != 1500 || silent != 1500 {
 		t.Errorf("1,500 tokens cost %d with 1,000 of them cached, %d with none, %d without a word about it", told, lied, silent)
 	}

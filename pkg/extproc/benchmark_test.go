@@ -64,6 +64,7 @@ func (quickLease) OnFirstByte() error                        { return nil }
 func (quickLease) OnPrefilled()                              {}
 func (quickLease) OnServed(flowcontrol.Endpoint)             {}
 func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens) {}
+func (quickLease) OnExpected(fairqueue.Cost)                 {}
 func (quickLease) OnRequestComplete(flowcontrol.Completion)  {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {

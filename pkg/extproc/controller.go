@@ -33,6 +33,7 @@ type Lease interface {
 	OnPrefilled()
 	OnServed(e flowcontrol.Endpoint)
 	OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens)
+	OnExpected(cost fairqueue.Cost)
 	OnRequestComplete(c flowcontrol.Completion)
 }
 
@@ -57,8 +58,9 @@ type Picker interface {
 
 // Affinity follows a prompt that was rated. Its methods are called once at most, Granted first.
 type Affinity interface {
-	// Granted tells that the request has its endpoint.
-	Granted()
+	// Granted tells that the request has its endpoint, and returns how many tokens of its prompt the engine there is taken to
+	// have cached; 0 if that engine has never reported cached tokens, so that nobody could tell whether it is true.
+	Granted() (cached int64)
 	// Failed tells that no engine has read the prompt to its end.
 	Failed()
 	// Reported tells how many of its tokens the engine had cached by its own report.

@@ -128,6 +128,7 @@ type fakeLease struct {
 	prefilled  int
 	costs      []fairqueue.Cost     // that OnCost was told
 	tokens     []flowcontrol.Tokens // that OnCost was told
+	expected   []fairqueue.Cost     // that OnExpected was told
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
@@ -135,6 +136,8 @@ func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
 func (l *fakeLease) OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens) {
 	l.costs, l.tokens = append(l.costs, to), append(l.tokens, tokens)
 }
+
+func (l *fakeLease) OnExpected(cost fairqueue.Cost) { l.expected = append(l.expected, cost) }
 
 func (l *fakeLease) Queued() (time.Duration, bool) {
 	return l.controller.queued, l.controller.queued > 0

@@ -80,6 +80,16 @@ func (g *grant) firstByte() error {
 	return nil
 }
 
+// expects lowers the charge if the engine is taken to have some of the prompt cached.
+func (g *grant) expects(cached int64) {
+	if g.charge == nil || cached <= 0 {
+		return
+	}
+	if cost, less := g.charge.Expect(cached); less {
+		g.lease.OnExpected(fairqueue.Cost(cost))
+	}
+}
+
 // outgrown raises the charge if the answer, of which so many tokens were seen, is longer than it.
 func (g *grant) outgrown(seen int64) {
 	if g.charge == nil || g.lease == nil {

@@ -82,6 +82,15 @@ func (l *Lease) OnCost(to fairqueue.Cost, tokens Tokens) {
 	l.controller().machine.Raise(now, l.Granted(), to, tokens)
 }
 
+// OnExpected lowers what the request is charged to this cost, because its engine is taken to have a part of its prompt
+// cached. What it takes of the stock stays. Its actual cost, at the end, corrects that.
+func (l *Lease) OnExpected(cost fairqueue.Cost) {
+	now := time.Now()
+	l.controller().mu.Lock()
+	defer l.controller().end(now, nil)
+	l.controller().machine.TrueUp(now, l.Granted(), cost, 0)
+}
+
 // OnRequestComplete settles the lease: the stock falls, and waiters for it are released. Only the first call counts, so
 // it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {

@@ -24,6 +24,7 @@ type Recorder interface {
 	Foreign(now time.Time, changes []stock.Foreign)
 	Signals(now time.Time, e Endpoint, s dispatch.Signals)
 	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
+	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
 	Configure(now time.Time, cfg dispatch.Config)
 	Drain(now time.Time)
 	Advance(now time.Time)
@@ -136,6 +137,13 @@ func (m *machine) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tok
 		m.recorder.Raise(now, l, to, tokens)
 	}
 	m.Machine.Raise(now, l, to, tokens)
+}
+
+func (m *machine) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
+	if m.recorder != nil {
+		m.recorder.TrueUp(now, l, to, tokens)
+	}
+	m.Machine.TrueUp(now, l, to, tokens)
 }
 
 func (m *machine) Configure(now time.Time, cfg dispatch.Config) error {

@@ -77,6 +77,8 @@ func TestTokensAreNotTheCost(t *testing.T) {
 		held("and one without", 510)
 		l.OnCost(20, 600)
 		held("outgrown", 610)
+		l.OnExpected(3)
+		held("expected to be cached", 610)
 		l.OnRequestComplete(Completion{Cost: 12})
 		held("complete", 10)
 	})

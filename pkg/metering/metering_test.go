@@ -96,6 +96,31 @@ func TestOutgrown(t *testing.T) {
 	}
 }
 
+// A prompt that is taken to be cached costs less at once, and while the answer grows; the end goes by what the engine says,
+// and without a word of it by the whole prompt.
+func TestExpect(t *testing.T) {
+	m, charge := begun(nil)
+	cfg := *charge.cfg
+	cfg.Weights.CachedInput = cfg.Weights.Input / 10
+	charge.cfg = &cfg
+	if cost, less := charge.Expect(90); cost != 10+9+2000 || !less {
+		t.Errorf("expecting 90 of 100 tokens: %d, %t", cost, less)
+	}
+	if cost, less := charge.Expect(5000); cost != 10+2000 || !less {
+		t.Errorf("expecting more than there are: %d, %t", cost, less)
+	}
+	if cost, stock, raised := charge.Outgrown(1001); cost != 10+2*1142 || stock != 100+1142 || !raised {
+		t.Errorf("outgrown: %d, %d, %t", cost, stock, raised)
+	}
+	if _, less := charge.Expect(0); less {
+		t.Error("nothing is cached, and it costs less")
+	}
+	charge.Expect(90)
+	if cost, _ := m.End(charge, &End{Status: 500}, time.Time{}); cost < 100+2*1142 {
+		t.Errorf("without a report it costs %d", cost)
+	}
+}
+
 // The limit that Envoy tells bounds the estimate only: an answer may go beyond it.
 func TestLooseLimit(t *testing.T) {
 	m, charge := begun(nil)

@@ -11,6 +11,8 @@ type Charge struct {
 	estimated estimate.Estimate
 	// streamed is the output that was charged because more of it was seen than estimated, in tokens.
 	streamed int64
+	// expected is how many tokens of the prompt the engine is taken to have cached.
+	expected int64
 	cfg      *estimate.Config
 }
 
@@ -27,6 +29,19 @@ func (c *Charge) AtLeast(t usage.Tokens) {
 	c.streamed = max(c.streamed, t.Output)
 }
 
+// Expect notes that the request goes to an engine that is taken to have so many tokens of its prompt cached, and reports
+// whether the request costs less by that. If so, it returns the lower cost. What it takes of the stock stays.
+func (c *Charge) Expect(cached int64) (cost estimate.Cost, less bool) {
+	c.expected = min(cached, c.estimated.Input)
+	cost = c.costWith(max(c.estimated.Output, c.streamed))
+	return cost, cost < c.estimated.Cost
+}
+
+// costWith returns the cost with an answer of so many tokens, as far as is known.
+func (c *Charge) costWith(output int64) estimate.Cost {
+	return c.cfg.Weights.Cost(estimate.Usage{Input: c.estimated.Input, Cached: c.expected, Output: output})
+}
+
 // Outgrown reports whether an answer of which so many tokens were seen is longer than its charge. If so, it returns the
 // raised cost, and the tokens of the stock, for an eighth and 16 tokens more than was seen, so that not every token raises
 // them.
@@ -36,7 +51,7 @@ func (c *Charge) Outgrown(seen int64) (cost, stock estimate.Cost, raised bool) {
 		return 0, 0, false
 	}
 	c.streamed = min(seen+seen/8+16, c.request.MostOutput())
-	cost = c.cfg.Weights.Cost(estimate.Usage{Input: c.estimated.Input, Output: c.streamed})
+	cost = c.costWith(c.streamed)
 	stock = c.cfg.StockWeights.Cost(estimate.Usage{Input: c.estimated.Held, Output: c.streamed})
 	return cost, stock, true
 }

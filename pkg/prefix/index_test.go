@@ -567,6 +567,9 @@ func TestTrust(t *testing.T) {
 			if placed.Reports != (i > 0 && c.reported > 0) {
 				t.Fatalf("reported %d: request %d is placed as %+v", c.reported, i, placed)
 			}
+			if believed := placed.Believed(); placed.Reports && believed != placed.Expected || !placed.Reports && believed != 0 {
+				t.Fatalf("reported %d: of request %d, placed as %+v, %d are believed", c.reported, i, placed, believed)
+			}
 			x.Report(placed, c.reported)
 		}
 		now := x.Totals()

@@ -26,8 +26,17 @@ type Placement struct {
 	prefix   *Prefix
 	// Expected is how many of its tokens the endpoint was taken to have cached.
 	Expected int64
-	// Reports is set if the endpoint has reported cached tokens before, so that a charge may count on them.
+	// Reports is set if the endpoint has reported cached tokens before.
 	Reports bool
+}
+
+// Believed returns how many tokens of the prompt a charge may take for cached: what the endpoint was taken to have, or 0 if
+// it has never reported any, since nobody could tell whether that is true.
+func (p *Placement) Believed() int64 {
+	if !p.Reports {
+		return 0
+	}
+	return p.Expected
 }
 
 // Place notes that the prompt was granted the endpoint, by the ratings that Match has returned for it.

@@ -138,6 +138,13 @@ func (e *explanation) completed(*dispatch.Waiter, fairqueue.Cost)   {}
 func (e *explanation) pool([]stock.Backend, []stock.Foreign)        {}
 func (e *explanation) reported(dispatch.Endpoint, dispatch.Signals) {}
 
+// expected says that the request is charged less.
+func (e *explanation) expected(w *dispatch.Waiter, cost fairqueue.Cost) {
+	if e.request != nil && w == &e.request.Waiter {
+		e.say("It is charged %d, since its engine is taken to have a part of its prompt cached.", cost)
+	}
+}
+
 // decided follows a verdict.
 func (e *explanation) decided(r *request, v ruling) {
 	switch {

@@ -40,6 +40,9 @@ type Visit struct {
 	Dispatched, FirstByte, Ended time.Time
 	// Outcome is how it ended.
 	Outcome dispatch.Outcome
+	// Expected is what it was charged once it was granted, because its engine was taken to have its prompt cached; 0: no less
+	// than its arrival says.
+	Expected fairqueue.Cost
 	// Cost is what it has cost, or fairqueue.UnknownCost.
 	Cost fairqueue.Cost
 }
@@ -179,6 +182,9 @@ func (w *historian) completed(r *dispatch.Waiter, cost fairqueue.Cost) {
 	}
 	v.Cost = cost
 }
+
+// expected implements watcher.
+func (w *historian) expected(r *dispatch.Waiter, cost fairqueue.Cost) { w.visit(r).Expected = cost }
 
 // pool implements watcher.
 func (w *historian) pool(ready []stock.Backend, foreign []stock.Foreign) {

@@ -64,7 +64,13 @@ func (p *player) begin(k kind, now time.Time) error {
 	case raised:
 		return p.held(func(l *dispatch.Lease) { m.Raise(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })
 	case trueUp:
-		return p.held(func(l *dispatch.Lease) { m.TrueUp(now, l, fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())) })
+		return p.held(func(l *dispatch.Lease) {
+			to, tokens := fairqueue.Cost(p.in.signed()), stock.Tokens(p.in.signed())
+			if p.watch != nil && !p.in.broken {
+				p.watch.expected(l.Waiter(), to)
+			}
+			m.TrueUp(now, l, to, tokens)
+		})
 	case configure:
 		return p.configure(now)
 	case drain:

@@ -80,6 +80,8 @@ type watcher interface {
 	about(r *request)
 	// completed is called for each cost that a complete request turns out to have, fairqueue.UnknownCost among them.
 	completed(w *dispatch.Waiter, cost fairqueue.Cost)
+	// expected is called for each cost that a request in flight is taken to have, before the machine handles it.
+	expected(w *dispatch.Waiter, cost fairqueue.Cost)
 	// pool is called for each change of the endpoints, after the machine has handled it.
 	pool(ready []stock.Backend, foreign []stock.Foreign)
 	// reported is called for each report of an engine, before the machine handles it.

@@ -65,11 +65,13 @@ func (p picker) Rate(placement extproc.Placement, prompt *body.Blocks) extproc.A
 }
 
 // Granted implements extproc.Affinity.
-func (a *affinity) Granted() {
+func (a *affinity) Granted() (cached int64) {
 	a.placed = a.index.Place(a.prompt, a.query.Ratings(), a.query.Placed())
 	if id, _ := a.query.Prefill(); id != scheduling.NoEndpoint {
 		a.read = a.index.PlaceAlso(a.prompt, id)
+		return 0 // reports are about the other engine
 	}
+	return a.placed.Believed()
 }
 
 // Failed implements extproc.Affinity.
