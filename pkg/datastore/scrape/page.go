@@ -157,8 +157,8 @@ func (p *page) take(s *series, name, labels, value []byte) error {
 	}
 	n, ok := number(text)
 	if !ok {
-		if s.from != "" {
-			return nil // "None", until the engine knows
+		if s.from != "" || s.what != running && s.what != waiting {
+			return nil // "None", or 0/0, until the engine knows: what is optional is not said
 		}
 		return &failure{reason: BadValue, text: fmt.Sprintf("%s has the value %q", name, shortened(value))}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -92,6 +93,23 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="m"} 64
 				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
 			}
 		})
+	}
+}
+
+// A gauge that need not be there and is no number, as 0/0 of an engine that has just started, is not said; the rest of the page
+// counts.
+func TestAnOptionalGaugeThatIsNoNumber(t *testing.T) {
+	const page = "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\n"
+	want, err := read(t, page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gauge := range []string{
+		"vllm:kv_cache_usage_perc NaN", "vllm:kv_cache_usage_perc -0.5", "vllm:num_preemptions_total +Inf", "vllm:generation_tokens_total many",
+	} {
+		if got, err := read(t, page+gauge+"\n"); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", gauge, got, err, want)
+		}
 	}
 }
 
