@@ -318,8 +318,11 @@ func TestRestart(t *testing.T) {
 		then scheduling.Signals
 		left bool
 	}{
-		{scheduling.Signals{Known: true, Produced: 501, Preemptions: 7}, true}, {scheduling.Signals{Known: true, Produced: 499, Preemptions: 7}, false},
-		{scheduling.Signals{Known: true}, false}, {scheduling.Signals{}, true}, {scheduling.Signals{Known: true, Produced: 900, Preemptions: 6}, false},
+		{scheduling.Signals{Known: true, Produced: 501, Preemptions: 7}, true},
+		{scheduling.Signals{Known: true, Produced: 499, Preemptions: 7}, false},
+		{scheduling.Signals{Known: true}, false},
+		{scheduling.Signals{}, true},
+		{scheduling.Signals{Known: true, Produced: 900, Preemptions: 6}, false},
 	} {
 		x, ids := newIndex(2, 0)
 		x.SetSignals(0, scheduling.Signals{Known: true, Produced: 500, Preemptions: 7})

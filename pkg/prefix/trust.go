@@ -14,22 +14,22 @@ const trustWindow = 100
 // gets back a halving.
 func (x *Index) Report(placed Placement, cached int64) {
 	var e *engine
-	var clear, bound bool
+	var distrusted, bound bool
 	x.locked(func() {
 		x.totals.Reported += cached
 		if e = x.engines[placed.endpoint]; e != nil {
-			clear, bound = e.hear(placed.Expected, cached)
+			distrusted, bound = e.hear(placed.Expected, cached)
 		}
-		if clear {
+		if distrusted {
 			x.totals.Distrusted++
 		}
 	})
-	if !clear && !bound {
+	if !distrusted && !bound {
 		return
 	}
 	x.changing.Lock()
 	defer x.changing.Unlock()
-	if clear {
+	if distrusted {
 		x.forget(e)
 	}
 	x.bound()
@@ -37,7 +37,7 @@ func (x *Index) Report(placed Placement, cached int64) {
 
 // hear compares a report with what was expected, and returns whether the endpoint has to be cleared, and whether its limit
 // changes.
-func (e *engine) hear(expected, cached int64) (clear, bound bool) {
+func (e *engine) hear(expected, cached int64) (distrusted, bound bool) {
 	t := &e.trust
 	t.reports = t.reports || cached > 0
 	if !t.reports || expected == 0 {
@@ -49,16 +49,16 @@ func (e *engine) hear(expected, cached int64) (clear, bound bool) {
 	if t.requests < trustWindow {
 		return false, false
 	}
-	clear = 2*t.reported < t.expected
+	distrusted = 2*t.reported < t.expected
 	switch {
-	case clear:
+	case distrusted:
 		e.shrunk = min(e.shrunk+1, mostShrunk)
 	case e.shrunk > 0 && 4*t.reported >= 3*t.expected:
 		e.shrunk--
 		bound = true
 	}
 	*t = trust{reports: true}
-	return clear, clear || bound
+	return distrusted, distrusted || bound
 }
 
 // mostShrunk is how often a limit is halved at most.

@@ -18,8 +18,10 @@ func TestAdaptersOfPages(t *testing.T) {
 		"idle":    {`vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapters=""} 1.7e9`, "4 []"},
 		"several": {`vllm:lora_requests_info{max_lora="2",running_lora_adapters="b, a",waiting_lora_adapters="c,a"} 1.7e9`, "2 [a b c]"},
 		"newest":  {old + `vllm:lora_requests_info{max_lora="4",running_lora_adapters="new",waiting_lora_adapters=""} 1.8e9`, "4 [new]"},
-		"not first": {`vllm:lora_requests_info{max_lora="4",running_lora_adapters="new",waiting_lora_adapters=""} 1.8e9` + "\n" + old,
-			"4 [new]"},
+		"not first": {
+			`vllm:lora_requests_info{max_lora="4",running_lora_adapters="new",waiting_lora_adapters=""} 1.8e9` + "\n" + old,
+			"4 [new]",
+		},
 		"no places":    {`vllm:lora_requests_info{running_lora_adapters="a"} 1`, "0 [a]"},
 		"absurd":       {`vllm:lora_requests_info{max_lora="1e30",running_lora_adapters="` + strings.Repeat("n", 300) + `,b"} 1`, "256 [b]"},
 		"no number":    {`vllm:lora_requests_info{max_lora="x",running_lora_adapters="a"} NaN`, "nil"},
