@@ -20,6 +20,9 @@ a number of bytes of its JSON; answers are words without a meaning, as many as t
 
 POST /debug/faults makes it fail: {"status": 500, "requests": 10}, {"delay": "5m"} or {"reset": "mid-answer"}, for all
 requests without a number of them. GET lists faults, DELETE ends them.
+
+With --kv-events-port it publishes the changes of its KV cache over ZeroMQ, as a vLLM with --kv-events-config does. POST
+/reset_prefix_cache empties a cache that no request uses.
 `
 
 // mostEngineBody is the largest body that an engine takes, in bytes.
@@ -40,6 +43,7 @@ type engineOptions struct {
 	earlyStop       float64
 	caching         bool
 	details         bool
+	events          int // port
 	seed            uint64
 }
 
@@ -76,6 +80,7 @@ func (o *engineOptions) flags(set *pflag.FlagSet) {
 	set.Float64Var(&o.earlyStop, "early-stop", 0, "probability at each token that the answer ends before its limit, 0 to 1")
 	set.BoolVar(&o.caching, "enable-prefix-caching", true, "reuse the blocks of prompts that begin alike")
 	set.BoolVar(&o.details, "enable-prompt-tokens-details", false, "report the cached tokens of a prompt in the usage")
+	set.IntVar(&o.events, "kv-events-port", 0, "port of the KV events over ZeroMQ, one more for each engine; 0: none; -1: any that is free")
 	set.Uint64Var(&o.seed, "seed", 1, "seed of texts and early stops")
 }
 
@@ -94,6 +99,10 @@ func (o *engineOptions) check() error {
 	within("count", o.count, 1, 1000)
 	if o.port > 0 && o.port+o.count-1 > 65_535 {
 		bad("count", "%d: there are no %d ports from %d on", o.count, o.count, o.port)
+	}
+	within("kv-events-port", o.events, -1, 65_535)
+	if o.events > 0 && o.events+o.count-1 > 65_535 {
+		bad("kv-events-port", "%d: there are no %d ports from %d on", o.events, o.count, o.events)
 	}
 	if net.ParseIP(o.host) == nil && o.host != "localhost" {
 		bad("host", "%q: must be an IP address", o.host)
@@ -148,6 +157,13 @@ func (o *engineOptions) serve(stdout io.Writer, stop <-chan struct{}) error {
 			port += i
 		}
 		cfg.Address = net.JoinHostPort(o.host, strconv.Itoa(port))
+		if o.events != 0 {
+			port := 0
+			if o.events > 0 {
+				port = o.events + i
+			}
+			cfg.KVEvents = net.JoinHostPort(o.host, strconv.Itoa(port))
+		}
 		cfg.Seed++
 		cfg.Engine.Seed++
 		server, err := modelsim.Start(cfg)
@@ -157,6 +173,11 @@ func (o *engineOptions) serve(stdout io.Writer, stop <-chan struct{}) error {
 		defer server.Close()
 		if _, err := fmt.Fprintf(stdout, "engine %s at %s\n", o.model, server.URL()); err != nil {
 			return err
+		}
+		if at := server.KVEvents(); at != "" {
+			if _, err := fmt.Fprintf(stdout, "  KV events at tcp://%s\n", at); err != nil {
+				return err
+			}
 		}
 	}
 	if stop != nil {

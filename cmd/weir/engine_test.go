@@ -13,7 +13,7 @@ func TestEngineErrors(t *testing.T) {
 	var out, errs strings.Builder
 	code := runEngine(strings.Fields("--port 70000 --count 0 --host nowhere --model= --slots 0 --kv-tokens 8 --token-budget 0 "+
 		"--prefill-tokens-per-second 0 --step-time 0 --step-time-per-sequence 2m --bytes-per-token 0 --max-model-len -1 "+
-		"--output-tokens 0 --early-stop 2"), &out, &errs)
+		"--output-tokens 0 --early-stop 2 --kv-events-port -2"), &out, &errs)
 	if code != 2 || out.Len() > 0 {
 		t.Errorf("code %d, %s", code, out.String())
 	}
@@ -21,7 +21,7 @@ func TestEngineErrors(t *testing.T) {
 		"--port: 70000: must be from 0 to 65535", "--count: 0", `--host: "nowhere": must be an IP address`, "--model: must be a name",
 		"--slots: 0", "--kv-tokens: 8: has no room for a block of 16", "--token-budget: 0", "--prefill-tokens-per-second: 0",
 		"--step-time: 0s: must be from 1µs to 1m0s", "--step-time-per-sequence: 2m0s", "--bytes-per-token: 0", "--max-model-len: -1",
-		"--output-tokens: 0", "--early-stop: 2",
+		"--output-tokens: 0", "--early-stop: 2", "--kv-events-port: -2",
 	} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("%s\nwant %s", errs.String(), want)
@@ -63,6 +63,25 @@ func startEngines(t *testing.T, args ...string) []string {
 		t.Fatalf("%d engines of %d", len(urls), o.count)
 	}
 	return urls
+}
+
+// Each engine publishes KV events at a port of its own, and says where.
+func TestEnginePublishes(t *testing.T) {
+	var o engineOptions
+	set := flagSet("weir engine")
+	o.flags(set)
+	if err := set.Parse([]string{"--port=0", "--count=2", "--kv-events-port=-1"}); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	stop := make(chan struct{})
+	close(stop)
+	if err := o.serve(&out, stop); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "  KV events at tcp://127.0.0.1:"); n != 2 {
+		t.Errorf("%d publishers: %s", n, out.String())
+	}
 }
 
 // An engine has the pages that pickers read, with what its flags say, and reports cached tokens if it is told to.

@@ -39,6 +39,9 @@ type Config struct {
 	// --enable-prompt-tokens-details.
 	PromptTokensDetails bool
 
+	// KVEvents is where [Start] publishes the changes of the KV cache over ZeroMQ, in vLLM's format; empty: nowhere.
+	KVEvents string
+
 	// MaxBodyBytes is the largest body of a request; a larger one gets 413. Zero means no limit.
 	MaxBodyBytes int
 

@@ -29,6 +29,9 @@
 // IDs; prompts that begin with the same bytes share them, unless their cache_salt differs. With [Config.PromptTokensDetails]
 // the usage of the OpenAI APIs has the cached tokens, null if there are none; that of /v1/responses always has them.
 //
+// With [Config.KVEvents] the blocks that the cache stores and evicts are published as a vLLM does with --kv-events-config. POST
+// /reset_prefix_cache empties a cache that no request uses.
+//
 // # Faults
 //
 // Tests call [Handler.Inject]. With [Config.Faults] clients post a [Fault] to [FaultsPath].

@@ -20,6 +20,8 @@ type runner struct {
 
 	punctual bool // Config.Punctual
 
+	changed func([]engine.BlockChange) // told of changes of the KV cache; nil: nobody is
+
 	maxLoad, maxRunning int
 }
 
@@ -147,10 +149,38 @@ func (r *runner) deliver(events []engine.Event) {
 		default:
 		}
 	}
+	r.tellChanges()
 	load := r.core.Load()
 	r.maxRunning = max(r.maxRunning, load.Running)
 	r.maxLoad = max(r.maxLoad, load.Running+load.Waiting)
 	r.watch.poke()
+}
+
+// tellChanges tells the changes of the KV cache, if there are some.
+func (r *runner) tellChanges() {
+	if r.changed == nil {
+		return
+	}
+	if changes := r.core.BlockChanges(); len(changes) > 0 {
+		r.changed(changes)
+	}
+}
+
+// watchBlocks lets changed be told of the changes of the KV cache. It must not block.
+func (r *runner) watchBlocks(changed func([]engine.BlockChange)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.core.WatchBlocks()
+	r.changed = changed
+}
+
+// resetCache empties the KV cache, unless it is in use.
+func (r *runner) resetCache() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	done := r.core.ResetCache()
+	r.tellChanges()
+	return done
 }
 
 // arm sets the timer to the engine's next event, or to none.

@@ -23,6 +23,7 @@ type Server struct {
 
 	conns  sync.WaitGroup // open connections
 	served chan error     // what Serve returned
+	events *publisher     // nil: none
 	close  sync.Once
 }
 
@@ -40,7 +41,22 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	if cfg.KVEvents != "" {
+		if s.events, err = publish(cfg.KVEvents, cfg.Engine.BlockSize); err != nil {
+			s.Close()
+			return nil, err
+		}
+		s.runner.watchBlocks(s.events.tell)
+	}
 	return s, nil
+}
+
+// KVEvents returns the address of the publisher of KV events, or "" without one.
+func (s *Server) KVEvents() string {
+	if s.events == nil {
+		return ""
+	}
+	return s.events.listener.Addr().String()
 }
 
 // Serve serves on the listener, which may be in memory, until Close.
@@ -80,6 +96,9 @@ func (s *Server) Close() {
 		<-s.served
 		s.conns.Wait()
 		s.Handler.Close()
+		if s.events != nil {
+			s.events.close()
+		}
 	})
 }
 
@@ -145,6 +164,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/metrics":
 		w.Header()["Content-Type"] = textType
 		_, _ = w.Write(h.exposition())
+	case "/reset_prefix_cache":
+		if r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		} else if !h.runner.resetCache() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
 	case FaultsPath:
 		if !h.cfg.Faults {
 			notFound(w)

@@ -35,6 +35,7 @@ type engine struct {
 	key    string
 	leaves bool  // nothing is added any more
 	tokens int64 // of its KV cache; 0: unknown
+	sized  int64 // the same by its KV events, which goes before it; 0: unknown
 	// Its engine's counters, as it has last told them.
 	produced, preemptions int64
 
@@ -143,6 +144,22 @@ func (x *Index) SetSignals(id scheduling.EndpointID, s scheduling.Signals) {
 	}
 }
 
+// Resize says how many tokens an endpoint's KV cache has room for, by what it has stored and removed. It goes before the size that
+// its engine or its source states.
+func (x *Index) Resize(id scheduling.EndpointID, tokens int64) {
+	x.changing.Lock()
+	defer x.changing.Unlock()
+	resized := false
+	x.locked(func() {
+		if e := x.engines[id]; e != nil && e.sized != tokens {
+			e.sized, resized = tokens, true
+		}
+	})
+	if resized {
+		x.bound()
+	}
+}
+
 // bound sets the limit of every endpoint: as many nodes as cover twice its KV cache, less if all together are too many. The
 // caller holds changing.
 func (x *Index) bound() {
@@ -150,7 +167,7 @@ func (x *Index) bound() {
 	x.locked(func() {
 		wanted := 0
 		for _, e := range x.order {
-			tokens := min(orDefault(e.tokens, DefaultTokens), maxTokens)
+			tokens := min(orDefault(e.sized, orDefault(e.tokens, DefaultTokens)), maxTokens)
 			e.limit = max(minNodes, int(2*tokens/tokensPerNode)>>e.shrunk)
 			wanted += e.limit
 		}

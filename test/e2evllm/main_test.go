@@ -52,6 +52,7 @@ func TestRealEngine(t *testing.T) {
 		{"flood", floodScene},
 		{"slots", slotsScene},
 		{"affinity", affinityScene},
+		{"events", eventsScene},
 	} {
 		t.Run(scene.name, func(t *testing.T) {
 			s := scene.play(t, e)
@@ -62,7 +63,7 @@ func TestRealEngine(t *testing.T) {
 	if *out == "" || t.Failed() {
 		return
 	}
-	if len(p.sections) < 7 {
+	if len(p.sections) < 8 {
 		t.Fatal("-out: not all scenes were played: the page has all or is not written")
 	}
 	p.keep(t, *out)

@@ -88,7 +88,7 @@ func TestMetricsAndDebugServers(t *testing.T) {
 
 	_, text = r.debug("/statusz")
 	for _, want := range []string{
-		"--config-text, in use for", "profile        wfq", "queued    0 of 1000  in 0 flows", "critical   0", "endpoint        ready  in flight  elsewhere  lower bound  upper bound  tokens  their bound  running  waiting  scraped  circuit  oldest  served elsewhere", "192.0.2.1:8000  true   0          0          1.8          2.2          -       -            -        -        never    closed   0s      0",
+		"--config-text, in use for", "profile        wfq", "queued    0 of 1000  in 0 flows", "critical   0", "endpoint        ready  in flight  elsewhere  lower bound  upper bound  tokens  their bound  running  waiting  scraped  adapters  circuit  oldest  served elsewhere", "192.0.2.1:8000  true   0          0          1.8          2.2          -       -            -        -        never    -         closed   0s      0",
 		"cost   requests  shared by wfq", "usage  auto      not needed", "tier       queued  in flight  displaced  promoted  gap  bound", "critical   0       0          0          0         -    -",
 	} {
 		if !strings.Contains(text, want) {

@@ -153,6 +153,10 @@ func (f *flags) probing(s *pflag.FlagSet) {
 	s.DurationVar(&f.ProbeInterval, "probe-interval", f.ProbeInterval, "time between two probes of a model server")
 	s.StringVar(&f.Scrape.Path, "scrape-path", f.Scrape.Path,
 		"HTTP `path` of a model server's metrics, read once a second; empty: Weir knows nothing but its own requests there")
+	s.StringVar(&f.KVEvents.Port, "kv-events-port", "",
+		"`port` at which each model server publishes its KV events over ZeroMQ (a vLLM's --kv-events-config); +N is its own port "+
+			"and N more; empty: none are followed")
+	s.StringVar(&f.KVEvents.Topic, "kv-events-topic", "", "beginning of the `topic` of the KV events; empty: all topics")
 }
 
 func (f *flags) configuration(s *pflag.FlagSet) {

@@ -122,7 +122,7 @@ type loadMetrics struct {
 	pool                       *Pool
 	inFlight, bound, foreign   *prometheus.Desc
 	running, waiting, age, kvs *prometheus.Desc
-	answers                    *prometheus.Desc
+	answers, kvSize            *prometheus.Desc
 	circuit, service, oldest   *prometheus.Desc
 }
 
@@ -143,13 +143,14 @@ func newLoadMetrics(p *Pool) *loadMetrics {
 		circuit: desc("circuit_open", "1 while an endpoint gets no request, or one as a trial, because its engine fails or has answered 429 with Retry-After."),
 		service: desc("service_seconds", "Mean time from the dispatch to the end of an endpoint's successful requests, of which the last eight count most."),
 		oldest:  desc("oldest_seconds", "Time since the oldest request in flight at an endpoint was dispatched; 0 without one."),
+		kvSize:  desc("kv_tokens", "Size of an endpoint's KV cache in tokens, by the blocks that its KV events say it has stored and removed."),
 		age:     desc("scrape_age_seconds", "Time since the metrics of an endpoint's engine were read."),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *loadMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.inFlight, m.bound, m.foreign, m.running, m.waiting, m.kvs, m.age, m.answers, m.circuit, m.service, m.oldest} {
+	for _, d := range []*prometheus.Desc{m.inFlight, m.bound, m.foreign, m.running, m.waiting, m.kvs, m.kvSize, m.age, m.answers, m.circuit, m.service, m.oldest} {
 		out <- d
 	}
 }
@@ -193,6 +194,11 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 			gauge(m.waiting, float64(e.Lacking), l.Address)
 			gauge(m.kvs, float64(e.CacheUsed)/scheduling.Millionths, l.Address)
 			gauge(m.age, time.Since(e.At).Seconds(), l.Address)
+		}
+		if p := m.pool; p.events != nil {
+			if tokens := p.events.Size(l.ID); tokens > 0 {
+				gauge(m.kvSize, float64(tokens), l.Address)
+			}
 		}
 	}
 	if len(own) == len(loads) {

@@ -68,6 +68,7 @@ func exportedMetrics(t *testing.T) map[string]string {
 	options := testOptions()
 	options.Endpoints, options.EndpointsFile = nil, file
 	options.SecureServing = true
+	options.KVEvents.Port = "5557"
 	a := start(t, options).App
 
 	d := &descriptions{metrics: map[string]string{}}

@@ -65,6 +65,9 @@ func newPool(
 	if err := p.scrape(o.Scrape, log.WithName("scrape")); err != nil {
 		return nil, err
 	}
+	if err := p.followEvents(o.KVEvents, log.WithName("kvevents")); err != nil {
+		return nil, err
+	}
 	if err := p.openStore(o.datastore(), log.WithName("datastore")); err != nil {
 		return nil, err
 	}
@@ -109,6 +112,9 @@ func (p *Pool) Run(ctx context.Context) error {
 	parts.Go(func() error { return p.store.Run(ctx) })
 	if p.scraper != nil {
 		parts.Go(func() error { p.scraper.Run(ctx); return nil })
+	}
+	if p.events != nil {
+		parts.Go(func() error { p.events.Run(ctx); return nil })
 	}
 	if p.recorder != nil {
 		parts.Go(func() error { p.keepRecording(ctx); return nil })

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/datastore/kvevents"
 	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/invalid"
 	"github.com/weir-epp/weir/pkg/leader"
@@ -116,6 +117,9 @@ type Options struct {
 	// Scrape says which metrics pages of the endpoints are read; without a path none are (--scrape-path, and flags of other
 	// endpoint pickers).
 	Scrape scrape.Config
+	// KVEvents says where the engines publish their KV events; without a port none are followed (--kv-events-port,
+	// --kv-events-topic).
+	KVEvents kvevents.Config
 
 	// HashFlowKeys shows identities in flow keys as hashes in metrics, logs and pages (--hash-flow-keys).
 	HashFlowKeys bool
@@ -218,7 +222,7 @@ func (o *Options) Validate() error {
 	if o.Record > 0 && o.DebugPort == DebugOff {
 		bad("record", "%d: there is no --debug-port to read the recording at", o.Record)
 	}
-	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate()), o.validateScrape()) {
+	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate()), o.validateScrape(), o.validateEvents()) {
 		problems = append(problems, errors.New(p.Text(flagOf)))
 	}
 	return errors.Join(problems...)
@@ -261,6 +265,12 @@ func (o *Options) validateSource(bad func(flag, format string, args ...any)) inv
 	return invalid.Of(o.kube().Validate())
 }
 
+// validateEvents returns the problems of the KV events.
+func (o *Options) validateEvents() (problems invalid.Problems) {
+	problems.Under(invalid.At("KVEvents"), o.KVEvents.Validate())
+	return problems
+}
+
 // validateScrape returns the problems of the scraping.
 func (o *Options) validateScrape() (problems invalid.Problems) {
 	problems.Under(invalid.At("Scrape"), o.Scrape.Validate())
@@ -290,6 +300,7 @@ func flagOf(field invalid.Path) string {
 		"Scrape.Names.Waiting":   "--total-queued-requests-metric",
 		"Scrape.Names.CacheUsed": "--kv-cache-usage-percentage-metric",
 		"Scrape.Names.CacheInfo": "--cache-info-metric",
+		"KVEvents.Port":          "--kv-events-port", "KVEvents.Topic": "--kv-events-topic",
 	}
 	return cmp.Or(flags[field.Pattern()], field.String())
 }

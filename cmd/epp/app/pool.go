@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/datastore/kube"
+	"github.com/weir-epp/weir/pkg/datastore/kvevents"
 	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -36,8 +37,9 @@ type Pool struct {
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
 	naming     naming              // its own comments say what guards it
 
-	replication *replication    // nil: nothing is known of other replicas
-	scraper     *scrape.Scraper // nil: no metrics of engines are read
+	replication *replication         // nil: nothing is known of other replicas
+	scraper     *scrape.Scraper      // nil: no metrics of engines are read
+	events      *kvevents.Subscriber // nil: no KV events of engines are followed
 
 	// prepared is what the streams prepare their requests with, before the controller's lock.
 	prepared atomic.Pointer[prepared]
@@ -83,6 +85,9 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 	p.prepared.Store(&prepared{p.scheduler, published})
 	p.controller.SetBackends(ready, p.foreign(), func() { p.board.SetSnapshot(published) })
 	p.index.SetEndpoints(cachesOf(published)) // clearing an engine's part takes a while, in which nothing may go there
+	if p.events != nil {
+		p.events.Follow(published)
+	}
 	p.log.Info("endpoints", "version", published.Version(), "listed", published.Len(), "ready", len(ready))
 	p.noteReservations(ready)
 }

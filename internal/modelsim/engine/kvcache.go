@@ -18,6 +18,9 @@ type kvCache struct {
 	evictions uint64
 
 	found []int32 // of the last find
+
+	watched bool // changes are kept
+	changes []BlockChange
 }
 
 // block is a block whose content is known.
@@ -130,10 +133,37 @@ func (k *kvCache) take(blocks int) {
 	for k.kept > 0 && k.used+k.kept > k.total {
 		id := k.known[0].newer
 		k.unlink(id)
-		delete(k.byHash, k.known[id].hash)
-		k.vacant = append(k.vacant, id)
-		k.evictions++
+		k.evict(id)
 	}
+}
+
+// evict frees a block that nobody holds.
+func (k *kvCache) evict(id int32) {
+	hash := k.known[id].hash
+	delete(k.byHash, hash)
+	k.vacant = append(k.vacant, id)
+	k.evictions++
+	if k.watched {
+		k.changes = append(k.changes, BlockChange{Kind: Removed, Hash: hash})
+	}
+}
+
+// reset evicts all blocks, unless some are held.
+func (k *kvCache) reset() bool {
+	if k.used > 0 {
+		return false
+	}
+	watched := k.watched
+	k.watched = false // one change stands for all
+	for k.kept > 0 {
+		id := k.known[0].newer
+		k.unlink(id)
+		k.evict(id)
+	}
+	if k.watched = watched; watched {
+		k.changes = append(k.changes, BlockChange{Kind: Cleared})
+	}
+	return true
 }
 
 // publish lets others find the blocks of the sequence's prompt that lie within its first tokens. Of two sequences that
@@ -155,6 +185,13 @@ func (k *kvCache) publish(s *sequence, tokens int) {
 		k.known[id] = block{hash: hash, holders: 1}
 		k.byHash[hash] = id
 		s.shared = append(s.shared, id)
+		if k.watched {
+			change := BlockChange{Kind: Stored, Hash: hash}
+			if s.published > 0 {
+				change.Parent = s.Blocks[s.published-1]
+			}
+			k.changes = append(k.changes, change)
+		}
 	}
 }
 

@@ -232,3 +232,65 @@ func TestCacheAgainstOracle(t *testing.T) {
 		}
 	}
 }
+
+// Changes of blocks are told in order, once, and by them the cache has what it has; an empty cache of a running sequence does
+// not exist.
+func TestBlockChanges(t *testing.T) {
+	cfg := Reference()
+	cfg.Blocks, cfg.BlockSize, cfg.Slots = 8, 16, 2
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.WatchBlocks()
+	now := time.Unix(1000, 0)
+	has := map[uint64]bool{}
+	removed, cleared := 0, 0
+	take := func() {
+		for _, c := range e.BlockChanges() {
+			switch c.Kind {
+			case Stored:
+				if has[c.Hash] || c.Parent != 0 && !has[c.Parent] {
+					t.Errorf("%+v beside %v", c, has)
+				}
+				has[c.Hash] = true
+			case Removed:
+				if !has[c.Hash] {
+					t.Errorf("%+v beside %v", c, has)
+				}
+				delete(has, c.Hash)
+				removed++
+			case Cleared:
+				clear(has)
+				cleared++
+			}
+		}
+		if len(has) != len(e.cache.byHash) {
+			t.Errorf("%d blocks by the changes, and %d in the cache", len(has), len(e.cache.byHash))
+		}
+	}
+	for i := range uint64(20) {
+		e.Submit(now, Job{Prompt: 48, Output: 1, Blocks: []uint64{100 + i%3, 200 + i, 300 + i}})
+		if e.ResetCache() {
+			t.Error("the cache of a running sequence is reset")
+		}
+		for {
+			next, some := e.Next()
+			if !some {
+				break
+			}
+			now = next
+			e.Advance(now)
+			take()
+		}
+	}
+	if removed == 0 || len(has) == 0 {
+		t.Errorf("%d removed, %d left", removed, len(has))
+	}
+	if !e.ResetCache() {
+		t.Error("an idle cache is not reset")
+	}
+	if take(); cleared != 1 || len(has) > 0 {
+		t.Errorf("cleared %d times, %d left", cleared, len(has))
+	}
+}
