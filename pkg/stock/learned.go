@@ -18,9 +18,8 @@ type Report struct {
 	Running, Waiting int
 	// Preemptions and Produced, its tokens, are counters since the engine's start; Produced is 0 if it is unknown.
 	Preemptions, Produced int64
-	// Held is what the backend holds, others' included. Wanted is true while a request waits that could go there.
-	Held   int
-	Wanted bool
+	// Held is what the backend holds, others' included.
+	Held int
 }
 
 // Learned is a bound that follows its engine; see the package comment for the rule. The zero value is not valid.
@@ -53,8 +52,9 @@ func (l *Learned) Settled() { l.settled = true }
 // Forget says that the engine's reports have stopped: the bound stays, and what was in a row is not any more.
 func (l *Learned) Forget() { l.known, l.crowded = false, false }
 
-// Follow takes a report, and reports whether the bound has changed.
-func (l *Learned) Follow(now time.Time, r Report) (changed bool) {
+// Follow takes a report, and reports whether the bound has changed. wanted reports whether a request waits that could go to
+// the backend. It is asked only where the bound grows if so.
+func (l *Learned) Follow(now time.Time, r Report, wanted func() bool) (changed bool) {
 	before := l.bound
 	restarted := l.known && (r.Preemptions < l.last.Preemptions || r.Produced < l.last.Produced)
 	if restarted {
@@ -67,7 +67,7 @@ func (l *Learned) Follow(now time.Time, r Report) (changed bool) {
 		l.set(min(l.bound, r.Running))
 	case crowded && l.crowded && r.Running <= l.last.Running:
 		l.set(l.enough(&r))
-	case l.mayGrow(now, &r):
+	case l.mayGrow(now, &r) && wanted():
 		grown := l.bound + 1
 		if !l.shrunk {
 			grown = l.bound + (l.bound+3)/4
@@ -87,14 +87,14 @@ func (l *Learned) enough(r *Report) int {
 	return max(min(busy+1, l.bound), r.Running+1)
 }
 
-// mayGrow reports whether more would be of use: requests wait, none of them inside the engine, and the engine works. After the
-// first shrink two reports in a row must say so, as it takes two to shrink: otherwise requests that arrive in bursts, of which
-// every other report sees some waiting, would lift the bound without an end.
+// mayGrow reports whether more would be of use if requests wait: none of them waits inside the engine, and the engine works.
+// After the first shrink two reports in a row must say so, as it takes two to shrink: otherwise requests that arrive in bursts,
+// of which every other report sees some waiting, would lift the bound without an end.
 func (l *Learned) mayGrow(now time.Time, r *Report) bool {
 	if l.shrunk && l.last.Waiting > 0 {
 		return false
 	}
-	return r.Wanted && r.Waiting == 0 && r.Held >= l.bound && l.known && l.works(r) && !now.Before(l.quiet)
+	return r.Waiting == 0 && r.Held >= l.bound && l.known && l.works(r) && !now.Before(l.quiet)
 }
 
 // works reports whether the engine has done something since the bound last grew: an engine that hangs does not. Each of the

@@ -6,10 +6,18 @@ import (
 	"time"
 )
 
+// told is a report, and whether a request waits that could go there.
+type told struct {
+	Report
+	Wanted bool
+}
+
+func (r told) wanted() bool { return r.Wanted }
+
 // The rule, one report per line, a second apart.
 func TestLearned(t *testing.T) {
-	full := func(held int) Report { return Report{Held: held, Wanted: true} }
-	says := func(r Report, running, waiting int, counters ...int64) Report {
+	full := func(held int) told { return told{Report{Held: held}, true} }
+	says := func(r told, running, waiting int, counters ...int64) told {
 		r.Running, r.Waiting = running, waiting
 		if len(counters) > 0 {
 			r.Produced = counters[0]
@@ -20,7 +28,7 @@ func TestLearned(t *testing.T) {
 		return r
 	}
 	type step struct {
-		Report
+		told
 		want int
 	}
 	for name, steps := range map[string][]step{
@@ -36,7 +44,7 @@ func TestLearned(t *testing.T) {
 		"a step that has ended all":          {{says(full(64), 0, 48), 64}, {says(full(64), 0, 48), 17}},
 		"some are on their way":              {{says(full(64), 16, 9), 64}, {says(full(64), 16, 9), 56}, {says(full(56), 16, 9), 48}},
 		"more than the engine tells of":      {{says(full(3), 16, 9), 64}, {says(full(3), 16, 9), 17}},
-		"it shrinks where nobody waits here": {{says(Report{Held: 30}, 16, 14), 64}, {says(Report{Held: 30}, 16, 14), 17}},
+		"it shrinks where nobody waits here": {{says(told{Report{Held: 30}, false}, 16, 14), 64}, {says(told{Report{Held: 30}, false}, 16, 14), 17}},
 		"a quarter more, then one":           {{says(full(64), 64, 0, 1), 64}, {says(full(64), 64, 0, 99), 80}, {says(full(80), 70, 10, 200), 80}, {says(full(80), 70, 10, 300), 71}, {says(full(71), 70, 1, 400), 71}, {says(full(71), 70, 0, 500), 71}, {says(full(71), 70, 0, 600), 72}},
 		"not while every other report has some waiting": {
 			{says(full(64), 64, 0, 1), 64},
@@ -50,7 +58,7 @@ func TestLearned(t *testing.T) {
 			{says(full(9), 8, 0, 799), 10},
 			{says(full(10), 8, 0, 899), 11},
 		},
-		"not while nobody waits here":     {{says(Report{Held: 64}, 64, 0, 1), 64}, {says(Report{Held: 64}, 64, 0, 99), 64}},
+		"not while nobody waits here":     {{says(told{Report{Held: 64}, false}, 64, 0, 1), 64}, {says(told{Report{Held: 64}, false}, 64, 0, 99), 64}},
 		"not while there is room":         {{says(full(63), 63, 0, 1), 64}, {says(full(63), 63, 0, 99), 64}},
 		"not while one waits inside":      {{says(full(64), 63, 1, 1), 64}, {says(full(64), 63, 1, 99), 64}},
 		"not while it hangs":              {{says(full(64), 64, 0, 5), 64}, {says(full(64), 64, 0, 5), 64}, {says(full(64), 64, 0, 5), 64}},
@@ -75,11 +83,11 @@ func TestLearned(t *testing.T) {
 		l, now := NewLearned(StartSlots), time.Unix(1000, 0)
 		for i, s := range steps {
 			before := l.Bound()
-			if changed := l.Follow(now, s.Report); changed != (l.Bound() != before) {
+			if changed := l.Follow(now, s.Report, s.wanted); changed != (l.Bound() != before) {
 				t.Errorf("%s, report %d: says that it changed: %v", name, i+1, changed)
 			}
 			if l.Bound() != s.want {
-				t.Errorf("%s, report %d: %+v: %d, want %d", name, i+1, s.Report, l.Bound(), s.want)
+				t.Errorf("%s, report %d: %+v: %d, want %d", name, i+1, s.told, l.Bound(), s.want)
 				break
 			}
 			now = now.Add(time.Second)
@@ -92,12 +100,12 @@ func TestLearned(t *testing.T) {
 
 // Without a counter of tokens an end shows that the engine works; each one is good for one growth.
 func TestLearnedWithoutTokens(t *testing.T) {
-	l, r := NewLearned(8), Report{Running: 8, Held: 8, Wanted: true}
+	l, r := NewLearned(8), told{Report{Running: 8, Held: 8}, true}
 	now := time.Unix(1000, 0)
 	follow := func(want int) {
 		t.Helper()
 		now = now.Add(time.Second)
-		if l.Follow(now, r); l.Bound() != want {
+		if l.Follow(now, r.Report, r.wanted); l.Bound() != want {
 			t.Errorf("%d, want %d", l.Bound(), want)
 		}
 		r.Held = l.Bound()
@@ -111,16 +119,38 @@ func TestLearnedWithoutTokens(t *testing.T) {
 	follow(13)
 }
 
+// Whether a request waits that could go to a backend may take a look at every lane that has it, and engines report each
+// second. So it is asked only of a full engine that works, without a request inside that waits, and once for each report.
+func TestLearnedAsksOnlyWhereItMayGrow(t *testing.T) {
+	l, now, produced, asked := NewLearned(64), time.Unix(1000, 0), int64(1), 0
+	says := func(what string, want int, r Report) {
+		t.Helper()
+		asked, produced, now = 0, produced+99, now.Add(time.Second)
+		r.Produced = produced
+		if l.Follow(now, r, func() bool { asked++; return false }); asked != want || l.Bound() != 64 {
+			t.Errorf("%s: asked %d times, want %d; bound %d", what, asked, want, l.Bound())
+		}
+	}
+	says("the first report", 0, Report{Running: 64, Held: 64})
+	says("full", 1, Report{Running: 64, Held: 64})
+	says("room for one", 0, Report{Running: 63, Held: 63})
+	says("one waits inside", 0, Report{Running: 63, Waiting: 1, Held: 64})
+	produced -= 99
+	says("it hangs", 0, Report{Running: 64, Held: 64})
+	says("a preemption", 0, Report{Running: 64, Held: 64, Preemptions: 1})
+	says("just after it", 0, Report{Running: 64, Held: 64, Preemptions: 1})
+}
+
 // Silence ends what was in a row, and the bound stays.
 func TestLearnedForgets(t *testing.T) {
 	l, now := NewLearned(64), time.Unix(1000, 0)
-	crowded := Report{Running: 16, Waiting: 48, Held: 64, Wanted: true}
-	l.Follow(now, crowded)
+	crowded := told{Report{Running: 16, Waiting: 48, Held: 64}, true}
+	l.Follow(now, crowded.Report, crowded.wanted)
 	l.Forget()
-	if l.Follow(now.Add(time.Minute), crowded); l.Bound() != 64 {
+	if l.Follow(now.Add(time.Minute), crowded.Report, crowded.wanted); l.Bound() != 64 {
 		t.Errorf("two reports with a silence between: %d", l.Bound())
 	}
-	if l.Follow(now.Add(time.Minute), crowded); l.Bound() != 17 {
+	if l.Follow(now.Add(time.Minute), crowded.Report, crowded.wanted); l.Bound() != 17 {
 		t.Errorf("two reports in a row: %d", l.Bound())
 	}
 	l.Forget()
@@ -142,14 +172,14 @@ func TestLearnedIsBounded(t *testing.T) {
 	for seed := range uint64(200) {
 		lot := rand.New(rand.NewPCG(seed, 1))
 		l, now := NewLearned(1+lot.IntN(300)), time.Unix(1000, 0)
-		var last Report
+		var last told
 		preempted, quiet := int64(0), time.Time{}
 		for i := range 500 {
 			now = now.Add(time.Duration(lot.IntN(3000)) * time.Millisecond)
 			before := l.Bound()
-			r := Report{
-				Running: lot.IntN(2 * before), Held: lot.IntN(2*before + 1), Wanted: lot.IntN(3) > 0, Produced: last.Produced + int64(lot.IntN(1000)),
-			}
+			r := told{Report{
+				Running: lot.IntN(2 * before), Held: lot.IntN(2*before + 1), Produced: last.Produced + int64(lot.IntN(1000)),
+			}, lot.IntN(3) > 0}
 			if lot.IntN(2) == 0 {
 				r.Waiting = lot.IntN(4)
 			}
@@ -159,7 +189,7 @@ func TestLearnedIsBounded(t *testing.T) {
 			if r.Preemptions = preempted; i > 0 && preempted > last.Preemptions {
 				quiet = now.Add(10 * time.Second)
 			}
-			l.Follow(now, r)
+			l.Follow(now, r.Report, r.wanted)
 			switch after := l.Bound(); {
 			case after < 1 || after < before && after < min(before, r.Running):
 				t.Fatalf("seed %d: %d became %d by %+v", seed, before, after, r)

@@ -148,8 +148,8 @@ func (m *Machine) followEngine(e Endpoint, s *Signals) {
 		known.stated = 0
 		known.Follow(m.now, stock.Report{
 			Running: int(s.Running), Waiting: int(s.Waiting), Preemptions: s.Preemptions, Produced: s.Produced,
-			Held: m.placer.Held(e) - m.withheldAt(e), Wanted: m.wanted(e),
-		})
+			Held: m.placer.Held(e) - m.withheldAt(e),
+		}, func() bool { return m.wanted(e) })
 	}
 	if known.slots() != before {
 		m.rebound(e, known.slots())
