@@ -10,7 +10,10 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 	m.arrived++
 	w.number, w.owner, w.placement = m.arrived, a.Owner, a.Placement
 	r := &w.queued // field by field, since a literal would be copied
-	r.Flow, r.Path, r.Cost, r.Within, r.Owner = a.Flow, a.Path, max(1, a.Cost), fairqueue.Until(m.now, a.Deadline), w
+	r.Flow, r.Path, r.Cost, r.Owner = a.Flow, a.Path, max(1, a.Cost), w
+	if !a.Deadline.IsZero() {
+		r.Within = fairqueue.Until(m.now, a.Deadline)
+	}
 	if a.TierName != "" {
 		r.Tier = m.queue.TierID(a.TierName)
 	} else {
@@ -42,12 +45,16 @@ func (m *Machine) admit(w *Waiter) {
 		m.expire()
 	}
 	w.queued.Lane = m.laneOf(w)
-	m.relent(w)
+	if m.shut.Len() > 0 {
+		m.relent(w)
+	}
 	m.countWaiter(w)
 	bypass := m.mayBypass(w)
 	m.asking = w
 	if bypass && m.takeAtOnce(w) {
-		w.queued.CountAlsoIn(m.countsIn(w, w.reservation.Endpoint()))
+		if m.queue.Len() > 0 {
+			w.queued.CountAlsoIn(m.countsIn(w, w.reservation.Endpoint()))
+		}
 		m.queue.Bypassed(m.now, &w.queued)
 		m.uncountWaiter(w)
 		m.touch(w.flow.tenant)

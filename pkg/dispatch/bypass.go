@@ -5,7 +5,7 @@ func (m *Machine) mayBypass(w *Waiter) bool {
 	if m.queue.Len() == 0 {
 		return true
 	}
-	promote := m.mayPromote()
+	promote := m.queue.Guarded() && m.mayPromote()
 	for {
 		may, starved := m.queue.MayBypass(m.now, &w.queued, promote)
 		if starved == nil || m.countsAsStarved(starved) {

@@ -58,10 +58,8 @@ func (m *Machine) countLease(l *Lease) {
 	m.countAt(l, 1, l.held.Tokens())
 }
 
+// uncountLease stops counting a lease that is counted.
 func (m *Machine) uncountLease(l *Lease) {
-	if !l.counted {
-		return
-	}
 	l.counted = false
 	m.countAt(l, -1, -l.held.Tokens())
 }

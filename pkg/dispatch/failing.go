@@ -106,11 +106,8 @@ func (a *answered) elsewhere(e Endpoint) (n, failures int) {
 	return n, failures
 }
 
-// began notes that a request is at its endpoint from now on.
+// began notes that a request is at its endpoint from now on, if Config.Circuits.
 func (m *Machine) began(l *Lease) {
-	if !m.config.Circuits {
-		return
-	}
 	e := l.Endpoint()
 	f := m.failing[e]
 	if f == nil {
@@ -137,11 +134,8 @@ func (m *Machine) sentAt(now time.Time, l *Lease) time.Time {
 	return now.Add(-time.Duration(m.sinceBorn(now)-l.begun) * time.Millisecond)
 }
 
-// left notes that a request is at its endpoint no more.
+// left notes that a request, which has an ageNumber, is at its endpoint no more.
 func (m *Machine) left(l *Lease) {
-	if l.ageNumber == 0 {
-		return
-	}
 	f := m.failing[l.Endpoint()]
 	f.leases.Remove((*oldestLease)(l))
 	if f.circuit.State() == stock.CircuitHalfOpen {
@@ -307,11 +301,8 @@ func (m *Machine) openBeside(n *laneNote, w *Waiter, e Endpoint) (ready, open in
 	return ready, open
 }
 
-// relent lets requests through to the endpoints that an arrival may use if all of them are shut.
+// relent lets requests through to the endpoints that an arrival may use if all of them are shut; some are.
 func (m *Machine) relent(w *Waiter) {
-	if m.shut.Len() == 0 {
-		return
-	}
 	m.asking = w
 	defer func() { m.asking = nil }()
 	if m.placer.HasReady(w.placement, &m.shut) {

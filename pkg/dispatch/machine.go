@@ -271,14 +271,20 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		return
 	}
 	victim, counted := l.victimIndex > 0, l.counted
-	m.left(l)
+	if l.ageNumber != 0 {
+		m.left(l)
+	}
 	m.victims.remove(l)
-	m.uncountLease(l)
+	if l.counted {
+		m.uncountLease(l)
+	}
 	m.addTokensAt(l, -l.held.Tokens())
 	left := l.reservation.Take(scheduling.Serving).Join(r.Take(scheduling.Prefilling))
 	l.reservation = l.reservation.Join(r) // the prompt is read where it was to be read
 	m.ledger.Move(&l.held, stock.BackendID(e))
-	m.began(l)
+	if m.config.Circuits {
+		m.began(l)
+	}
 	m.addTokensAt(l, l.held.Tokens())
 	if counted {
 		m.countLease(l)
@@ -314,7 +320,9 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 	}
 	tenant := w.flow.tenant
 	m.settle(w) // first, so that no error in what follows can leave the lease held
-	m.follow(w)
+	if cost != fairqueue.UnknownCost || m.queue.CountsAttained() {
+		m.follow(w)
+	}
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
 	}

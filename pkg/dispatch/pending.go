@@ -95,8 +95,10 @@ func (m *Machine) freeAndPark() {
 // freeReservation marks a reservation for release, because its lease was settled or has moved elsewhere.
 func (m *Machine) freeReservation(p Placement, r Reservation) {
 	m.free(p, r)
-	for _, e := range r.All() {
-		m.roomAt(e)
+	if m.awaitsRoom() {
+		for _, e := range r.All() {
+			m.roomAt(e)
+		}
 	}
 }
 
@@ -105,17 +107,23 @@ func (m *Machine) free(p Placement, r Reservation) {
 	m.pending.freed = append(m.pending.freed, freed{p, r})
 }
 
+// awaitsRoom reports whether anybody may wait for room at an endpoint.
+func (m *Machine) awaitsRoom() bool { return len(m.lanes.notes)+len(m.awaitsTokens) > 0 }
+
 // roomAt lets the waiters for room at an endpoint, or for their tenant's cap there, be looked at again.
 func (m *Machine) roomAt(e Endpoint) {
-	if len(m.lanes.notes) > 0 {
-		m.madeRoom(e)
+	if m.awaitsRoom() {
+		m.lookAgainAt(e)
 	}
+}
+
+// lookAgainAt is roomAt if awaitsRoom.
+func (m *Machine) lookAgainAt(e Endpoint) {
+	m.madeRoom(e)
 	if len(m.awaitsTokens) > 0 {
 		m.fewerTokensAt(e)
 	}
-	if len(m.lanes.notes) > 0 {
-		m.rouseAt(e)
-	}
+	m.rouseAt(e)
 }
 
 // touch marks the tenant for repark, because its leases or waiters have changed.

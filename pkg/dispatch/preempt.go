@@ -109,11 +109,15 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.countWaiterAgain(loser) // first, so that its flow stays live
 	}
 	// v is settled, and its request's fate is known, before any charge is corrected.
-	m.left(v)
+	if v.ageNumber != 0 {
+		m.left(v)
+	}
 	m.victims.remove(v)
 	m.ledger.Settle(&v.held)
 	m.addTokensAt(v, -v.held.Tokens())
-	m.uncountLease(v)
+	if v.counted {
+		m.uncountLease(v)
+	}
 	m.free(loser.placement, freed)
 	m.flows.removeLease(loser.flow, v.held.Tokens())
 	if sent {

@@ -17,7 +17,7 @@ func (m *Machine) release() {
 		if m.queue.Len() == 0 {
 			return
 		}
-		allowed := fairqueue.Allowed{Promote: m.mayPromote()}
+		allowed := fairqueue.Allowed{Promote: m.queue.Guarded() && m.mayPromote()}
 		if m.belowLower() {
 			allowed.Tiers = fairqueue.TierSet(m.ledger.AvailableTo())
 		}
@@ -117,7 +117,9 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
 	m.ledger.Take(&l.held, stock.BackendID(r.Endpoint()))
-	m.began(l)
+	if m.config.Circuits {
+		m.began(l)
+	}
 	m.addTokensAt(l, l.held.Tokens())
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
@@ -156,10 +158,14 @@ func (m *Machine) settle(w *Waiter) {
 	if !m.ledger.Settle(&l.held) {
 		return
 	}
-	m.left(l)
+	if l.ageNumber != 0 {
+		m.left(l)
+	}
 	m.addTokensAt(l, -l.held.Tokens())
 	m.victims.remove(l)
-	m.uncountLease(l)
+	if l.counted {
+		m.uncountLease(l)
+	}
 	m.freeReservation(w.placement, l.reservation)
 	m.flows.removeLease(w.flow, l.held.Tokens())
 	m.touch(w.flow.tenant)

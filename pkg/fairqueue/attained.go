@@ -36,6 +36,10 @@ func (a *attained) add(f *flow, r *Request, service, wrong VirtualTime) {
 	a.n++
 }
 
+// CountsAttained reports whether Completed counts what a flow attains in the request's lane: with VTC. Otherwise it does not
+// use the lane.
+func (q *FairRequestQueue) CountsAttained() bool { return q.attained != nil }
+
 // unsettle excludes fl from what is compared until a whole window has passed.
 func (fl *flowLane) unsettle() {
 	if a := fl.lane.class.tier.queue.attained; a != nil {

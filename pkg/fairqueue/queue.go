@@ -71,6 +71,9 @@ func (q *FairRequestQueue) rerank() {
 // Len returns the number of waiting requests.
 func (q *FairRequestQueue) Len() int { return q.queued }
 
+// Guarded reports whether some tier has a starvation threshold that counts: otherwise no head is ever promoted.
+func (q *FairRequestQueue) Guarded() bool { return q.guarded }
+
 // Flows returns the number of tracked flows, which are those with waiting requests.
 func (q *FairRequestQueue) Flows() int {
 	n := 0
