@@ -18,7 +18,7 @@ func TestRestingAccounts(t *testing.T) {
 			if a.tenant.key != fmt.Sprint(i) || a.tier != i%2 || a.pace != (pace{}) || a.waiting != 1 || a.inflight != 0 {
 				t.Fatalf("round %d: flow %d begins with %+v", round, i, a)
 			}
-			a.pace.beginWait(time.Unix(1, 0))
+			a.pace.beginWait(since(time.Unix(1, 0)))
 			f.addLease(a, 1)
 			f.removeWaiter(a)
 			f.removeLease(a, 1)

@@ -130,10 +130,10 @@ func (m *Machine) push(w *Waiter) bool {
 		return false
 	}
 	if m.queue.Len() == 1 {
-		m.pace.beginWait(m.now)
+		m.pace.beginWait(m.sinceEpoch())
 	}
 	if w.flow.waiting == 1 {
-		w.flow.pace.beginWait(m.now)
+		w.flow.pace.beginWait(m.sinceEpoch())
 	}
 	w.stage = StageWaiting
 	w.wasQueued = true

@@ -160,6 +160,9 @@ func (m *Machine) begin(now time.Time) {
 	}
 }
 
+// sinceEpoch returns the time of the event as the queue has it.
+func (m *Machine) sinceEpoch() time.Duration { return m.queue.Since(m.now) }
+
 // Verdicts returns the requests that the current event, with its Failed, Preempt and PreemptorGone, has granted, ended
 // or preempted, except the event's own. The slice is valid until the next event.
 func (m *Machine) Verdicts() []*Waiter { return m.verdicts }

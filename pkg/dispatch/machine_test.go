@@ -198,8 +198,8 @@ func TestFlowFullIsTheFlowsOwn(t *testing.T) {
 		b.arrives(0, flow, "", StageWaiting)
 	}
 	one := uint64(b.ledger.Capacity())
-	b.flows.find(0, "slow").pace = pace{held: one * uint64(4*time.Second), released: oneRelease, last: b.clock}
-	b.pace = pace{held: one * uint64(100*time.Millisecond), released: oneRelease, last: b.clock}
+	b.flows.find(0, "slow").pace = pace{held: one * uint64(4*time.Second), released: oneRelease, last: b.queue.Since(b.clock), begun: true}
+	b.pace = pace{held: one * uint64(100*time.Millisecond), released: oneRelease, last: b.queue.Since(b.clock), begun: true}
 	if w := b.arrives(0, "slow", "", StageEnded); w.Outcome() != OutcomeFlowFull || w.RetryAfter() != 8*time.Second {
 		t.Errorf("%v: the slow flow, with two that drain in 8 s, is told %v", w.Outcome(), w.RetryAfter())
 	}

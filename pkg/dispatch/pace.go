@@ -11,10 +11,13 @@ import (
 //
 // Time counts by the capacity that there was, so what is measured is for how long a release has a slot. That stays the
 // same when slots come or go, and so the pace is right at once, not a window later.
+//
+// Times are durations since the queue's epoch, since each release computes two of them.
 type pace struct {
-	held     uint64    // the time in which requests have waited, times the capacity, in ns
-	released uint64    // the releases in it, in parts of oneRelease
-	last     time.Time // until then the time is counted
+	held     uint64        // the time in which requests have waited, times the capacity, in ns
+	released uint64        // the releases in it, in parts of oneRelease
+	last     time.Duration // until then the time is counted
+	begun    bool          // there is a last
 }
 
 const (
@@ -31,22 +34,22 @@ const (
 )
 
 // beginWait records that a request waits where none did: the time before was idle time, not draining.
-func (p *pace) beginWait(now time.Time) {
-	if idle := now.Sub(p.last); p.released > oneRelease/idleKept {
-		p.forget(min(max(0, idle), paceWindow-paceWindow/idleKept))
+func (p *pace) beginWait(now time.Duration) {
+	if p.released > oneRelease/idleKept {
+		p.forget(min(max(0, now-p.last), paceWindow-paceWindow/idleKept))
 	}
-	p.last = now
+	p.last, p.begun = now, true
 }
 
 // drained records a release from the queue; capacity is that of the stock.
-func (p *pace) drained(now time.Time, capacity int) {
-	if !p.last.IsZero() {
-		since := min(max(0, now.Sub(p.last)), maxHold)
+func (p *pace) drained(now time.Duration, capacity int) {
+	if p.begun {
+		since := min(max(0, now-p.last), maxHold)
 		p.forget(min(since, paceWindow/4))
 		p.held += uint64(since) * counted(capacity)
 		p.released += oneRelease
 	}
-	p.last = now
+	p.last, p.begun = now, true
 }
 
 // forget takes from the weight of what was the part that a time is of the window, or a millionth.
@@ -63,7 +66,7 @@ func (p *pace) forget(d time.Duration) {
 
 // interval returns the time between two releases at a capacity, at most placeLast; placeDefault if there was no release.
 // If requests wait, no slot has come free since the last release, so each is held for at least as long as that.
-func (p *pace) interval(now time.Time, waiting, capacity int) time.Duration {
+func (p *pace) interval(now time.Duration, waiting, capacity int) time.Duration {
 	if p.released == 0 {
 		return placeDefault
 	}
@@ -72,7 +75,7 @@ func (p *pace) interval(now time.Time, waiting, capacity int) time.Duration {
 		hold, _ = bits.Div64(hi, lo, p.released)
 	}
 	if waiting > 0 {
-		hold = max(hold, uint64(max(0, now.Sub(p.last))))
+		hold = max(hold, uint64(max(0, now-p.last)))
 	}
 	return time.Duration(min(hold/counted(capacity), uint64(placeLast))).Round(time.Microsecond)
 }

@@ -8,12 +8,15 @@ import (
 	"time"
 )
 
+// since returns a time as a pace has it.
+func since(now time.Time) time.Duration { return now.Sub(time.Unix(1_700_000_000, 0)) }
+
 // median returns what the median of so many rejections of that moment is told, each of another flow.
 func (p *pace) median(now time.Time, waiting, capacity int) time.Duration {
 	var told []time.Duration
 	var taken clients
 	for i := range 101 {
-		told = append(told, taken.rejected(now, fmt.Sprint(i), p.schedule(now, waiting, capacity)))
+		told = append(told, taken.rejected(now, fmt.Sprint(i), p.schedule(since(now), waiting, capacity)))
 	}
 	slices.Sort(told)
 	return told[50]
@@ -47,7 +50,7 @@ func (e engines) drain(p *pace, now time.Time, periods int, each func(now time.T
 		for _, end := range ends {
 			at := now.Add(e.period + end)
 			each(at)
-			p.drained(at, e.slots)
+			p.drained(since(at), e.slots)
 			each(at)
 		}
 		now = now.Add(e.period)
@@ -72,7 +75,7 @@ func TestPaceIsReleasesOverTime(t *testing.T) {
 		for _, e := range []engines{together(slots, period, draw), steady(slots, period)} {
 			var p pace
 			now := time.Now()
-			p.beginWait(now)
+			p.beginWait(since(now))
 			now = e.drain(&p, now, 3, func(time.Time) {})
 			least, most := wanted(waiting, e)
 			check := func(now time.Time) {
@@ -97,9 +100,9 @@ func TestPaceAfterIdleness(t *testing.T) {
 	for _, e := range []engines{together(64, 10*time.Second, draw), steady(64, 10*time.Second)} {
 		var p pace
 		now := time.Now()
-		p.beginWait(now)
+		p.beginWait(since(now))
 		now = e.drain(&p, now, 10, func(time.Time) {}).Add(8 * time.Hour)
-		p.beginWait(now)
+		p.beginWait(since(now))
 		if got := p.median(now, 100, 64); got < 10*time.Second || got > 32*time.Second {
 			t.Errorf("after the night 100 waiters, which drained in 15.6 s the day before, are told %v", got)
 		}
@@ -112,7 +115,7 @@ func TestPaceAfterIdleness(t *testing.T) {
 		if got := p.median(now.Add(-time.Second), 1000, 64); got < 14*time.Second || got > 50*time.Second {
 			t.Errorf("1,000 waiters that drain in 15.6 s now are told %v", got)
 		}
-		if got := p.interval(now.Add(-time.Second), 1000, 64); got > 80*time.Millisecond {
+		if got := p.interval(since(now.Add(-time.Second)), 1000, 64); got > 80*time.Millisecond {
 			t.Errorf("64 a second are released now, and the interval is %v", got)
 		}
 	}
@@ -124,21 +127,21 @@ func TestPaceAfterAChangeOfSlots(t *testing.T) {
 	for _, e := range []engines{together(64, 10*time.Second, draw), steady(64, 10*time.Second)} {
 		var p pace
 		now := time.Now()
-		p.beginWait(now)
+		p.beginWait(since(now))
 		now = e.drain(&p, now, 5, func(time.Time) {}).Add(-10 * time.Second)
 		for _, c := range []struct {
 			slots   int
 			of      time.Duration
 			waiting int
 		}{{64, 156 * time.Millisecond, 100}, {4, 2500 * time.Millisecond, 8}, {640, 15 * time.Millisecond, 1000}, {0, 10 * time.Second, 1}} {
-			if got := p.interval(now, c.waiting, c.slots); got < c.of*9/10 || got > c.of*12/10 {
+			if got := p.interval(since(now), c.waiting, c.slots); got < c.of*9/10 || got > c.of*12/10 {
 				t.Errorf("with %d slots of 10 s one is released in %v, want %v", c.slots, got, c.of)
 			}
 		}
 		// And it stays right.
 		less := engines{4, 10 * time.Second, e.ends}
 		less.drain(&p, now, 3, func(now time.Time) {
-			if got := p.interval(now, 8, 4); got < 2*time.Second || got > 4*time.Second {
+			if got := p.interval(since(now), 8, 4); got < 2*time.Second || got > 4*time.Second {
 				t.Errorf("with 4 slots of 10 s one is released in %v, want 2.5 s", got)
 			}
 		})
@@ -149,15 +152,15 @@ func TestPaceAfterAChangeOfSlots(t *testing.T) {
 func TestPaceOfAStall(t *testing.T) {
 	var p pace
 	now := time.Now()
-	p.beginWait(now)
+	p.beginWait(since(now))
 	now = steady(10, time.Second).drain(&p, now, 30, func(time.Time) {}).Add(-time.Second)
 	for _, c := range []struct{ after, want time.Duration }{
 		{0, 100 * time.Millisecond}, {900 * time.Millisecond, 100 * time.Millisecond}, {time.Minute, 6 * time.Second}, {time.Hour, placeLast},
 	} {
-		if got := p.interval(now.Add(c.after), 5, 10); got < c.want*9/10 || got > c.want*11/10 {
+		if got := p.interval(since(now.Add(c.after)), 5, 10); got < c.want*9/10 || got > c.want*11/10 {
 			t.Errorf("%v after the last release: one in %v, want %v", c.after, got, c.want)
 		}
-		if got := p.interval(now.Add(c.after), 0, 10); got > 110*time.Millisecond {
+		if got := p.interval(since(now.Add(c.after)), 0, 10); got > 110*time.Millisecond {
 			t.Errorf("%v after the last release, with nobody waiting: one in %v", c.after, got)
 		}
 	}
@@ -173,12 +176,12 @@ func TestPaceHasBounds(t *testing.T) {
 			now = now.Add(time.Duration(draw.Int64N(1<<draw.IntN(62))) - time.Second)
 			switch draw.IntN(3) {
 			case 0:
-				p.beginWait(now)
+				p.beginWait(since(now))
 			default:
-				p.drained(now, draw.IntN(1<<draw.IntN(40))-1)
+				p.drained(since(now), draw.IntN(1<<draw.IntN(40))-1)
 			}
 			waiting, capacity := draw.IntN(1<<draw.IntN(40)), draw.IntN(1<<draw.IntN(40))-1
-			if s := p.schedule(now, waiting, capacity); s.step < placeLeast || s.step > placeLast || s.first < placeFirst ||
+			if s := p.schedule(since(now), waiting, capacity); s.step < placeLeast || s.step > placeLast || s.first < placeFirst ||
 				s.first >= s.last || s.last > placeLast {
 				t.Fatalf("%+v", s)
 			}

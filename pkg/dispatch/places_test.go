@@ -42,7 +42,7 @@ func TestTimesToldAreBounded(t *testing.T) {
 		gap := time.Duration(random.Int64N(int64(time.Duration(1) << random.IntN(40))))
 		for range random.IntN(20) {
 			now = now.Add(gap)
-			rate.drained(now, 10)
+			rate.drained(since(now), 10)
 		}
 		waiting, flows := random.IntN(1<<random.IntN(20)), 1+random.IntN(3000)
 		drain := float64(placeDefault)
@@ -54,7 +54,7 @@ func TestTimesToldAreBounded(t *testing.T) {
 		told := map[int64]int{}
 		const n = 2000
 		for range n {
-			wait := c.rejected(now, fmt.Sprint(random.IntN(flows)), rate.schedule(now, waiting, 10))
+			wait := c.rejected(now, fmt.Sprint(random.IntN(flows)), rate.schedule(since(now), waiting, 10))
 			if wait < time.Second || wait > bound {
 				t.Fatalf("%d waiting, one in %v: told %v, want at most %v", waiting, gap, wait, bound)
 			}
@@ -72,7 +72,7 @@ func TestACrowdComesBackOneByOne(t *testing.T) {
 	now := time.Now()
 	var steady pace
 	for i := range 100 {
-		steady.drained(now.Add(time.Duration(i-100)*20*time.Millisecond), 10)
+		steady.drained(since(now.Add(time.Duration(i-100)*20*time.Millisecond)), 10)
 	}
 	for name, c := range map[string]struct {
 		rate    pace
@@ -93,7 +93,7 @@ func TestACrowdComesBackOneByOne(t *testing.T) {
 				var crowd clients
 				slots, same := map[time.Duration]int{}, map[int64]int{}
 				for i := range 1000 {
-					wait := told(&crowd, fmt.Sprint(i%flows), c.rate.schedule(now, c.waiting, 10))
+					wait := told(&crowd, fmt.Sprint(i%flows), c.rate.schedule(since(now), c.waiting, 10))
 					if wait < c.drain {
 						t.Fatalf("%s, %s, %d flows: told %v, and the queue drains in %v", reason, name, flows, wait, c.drain)
 					}
@@ -129,12 +129,12 @@ func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
 		var c clients
 		now := time.Now()
 		for i := range 50 { // a release every 25 ms
-			s.drained(now.Add(time.Duration(i)*25*time.Millisecond), 100)
+			s.drained(since(now.Add(time.Duration(i)*25*time.Millisecond)), 100)
 		}
 		now = now.Add(2 * time.Second)
 		seen := map[int64]bool{}
 		for i := range 200 {
-			wait := c.rejected(now, fmt.Sprint(i%flows), s.schedule(now, 100, 100))
+			wait := c.rejected(now, fmt.Sprint(i%flows), s.schedule(since(now), 100, 100))
 			want := 2500*time.Millisecond + time.Duration(i)*25*time.Millisecond
 			if (i == 0 || flows > 1 && want <= 5*time.Second) && wait != want {
 				t.Fatalf("%d flows: place %d is after %v, want %v: behind the 100 who wait", flows, i, wait, want)
@@ -160,12 +160,12 @@ func TestNoFlowPushesBackAnother(t *testing.T) {
 		for range 3000 {
 			now = now.Add(7 * time.Millisecond)
 			if own {
-				c.takeOwn(now, s.schedule(now, 300, 1)) // 3 s
+				c.takeOwn(now, s.schedule(since(now), 300, 1)) // 3 s
 			} else {
-				c.rejected(now, "noisy", s.schedule(now, 300, 1))
+				c.rejected(now, "noisy", s.schedule(since(now), 300, 1))
 			}
 		}
-		if wait := c.rejected(now, "quiet", s.schedule(now, 300, 1)); wait < 3*time.Second || wait > 3010*time.Millisecond {
+		if wait := c.rejected(now, "quiet", s.schedule(since(now), 300, 1)); wait < 3*time.Second || wait > 3010*time.Millisecond {
 			t.Errorf("told %v", wait)
 		}
 	}
@@ -177,7 +177,7 @@ func TestPlaces(t *testing.T) {
 		var s pace
 		var c clients
 		for i := range 10 {
-			if got, want := c.rejected(now, fmt.Sprint(i), s.schedule(now, 3, 1)), time.Second+time.Duration(i)*10*time.Millisecond; got != want {
+			if got, want := c.rejected(now, fmt.Sprint(i), s.schedule(since(now), 3, 1)), time.Second+time.Duration(i)*10*time.Millisecond; got != want {
 				t.Errorf("place %d after %v, want %v", i, got, want)
 			}
 		}
@@ -186,10 +186,10 @@ func TestPlaces(t *testing.T) {
 		var s pace
 		var c clients
 		for i := range 100 {
-			s.drained(now.Add(time.Duration(i)*time.Microsecond), 1)
+			s.drained(since(now.Add(time.Duration(i)*time.Microsecond)), 1)
 		}
-		first := c.rejected(now, "a", s.schedule(now, 0, 1))
-		if second := c.rejected(now, "b", s.schedule(now, 0, 1)); second-first != time.Millisecond {
+		first := c.rejected(now, "a", s.schedule(since(now), 0, 1))
+		if second := c.rejected(now, "b", s.schedule(since(now), 0, 1)); second-first != time.Millisecond {
 			t.Errorf("%v apart", second-first)
 		}
 	})
@@ -197,10 +197,10 @@ func TestPlaces(t *testing.T) {
 		var s pace
 		var c clients
 		for i := range 100 {
-			c.rejected(now, fmt.Sprint(i%7), s.schedule(now, 0, 1))
+			c.rejected(now, fmt.Sprint(i%7), s.schedule(since(now), 0, 1))
 		}
 		for _, flow := range []string{"0", "9"} {
-			if wait := c.rejected(now.Add(time.Minute), flow, s.schedule(now, 0, 1)); wait > time.Second+placeDefault {
+			if wait := c.rejected(now.Add(time.Minute), flow, s.schedule(since(now), 0, 1)); wait > time.Second+placeDefault {
 				t.Errorf("flow %s is told %v", flow, wait)
 			}
 		}
@@ -216,7 +216,7 @@ func TestPlaces(t *testing.T) {
 			if i >= 200 {
 				now = now.Add(700 * time.Millisecond)
 			}
-			wait := c.rejected(now, "a", s.schedule(now, 0, 1))
+			wait := c.rejected(now, "a", s.schedule(since(now), 0, 1))
 			if at := now.Add(wait); wait < time.Second || told[at] {
 				t.Fatalf("rejection %d is told %v, the same moment %t", i, wait, told[at])
 			}
@@ -225,11 +225,11 @@ func TestPlaces(t *testing.T) {
 	})
 	t.Run("slots that come free together are one pace", func(t *testing.T) {
 		var s pace
-		s.beginWait(now)
+		s.beginWait(since(now))
 		for i := range 4 {
-			s.drained(now.Add(time.Duration(i/2+1)*4*time.Second), 2) // two every 4 s
+			s.drained(since(now.Add(time.Duration(i/2+1)*4*time.Second)), 2) // two every 4 s
 		}
-		if got := s.interval(now, 0, 2); got != 2*time.Second {
+		if got := s.interval(since(now), 0, 2); got != 2*time.Second {
 			t.Errorf("%v", got)
 		}
 	})

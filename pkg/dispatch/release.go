@@ -143,8 +143,8 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 		m.counts.promotions[next.Request.Tier]++
 	}
 	m.released = m.now
-	m.pace.drained(m.now, m.ledger.Capacity())
-	w.flow.pace.drained(m.now, m.ledger.Capacity())
+	m.pace.drained(m.sinceEpoch(), m.ledger.Capacity())
+	w.flow.pace.drained(m.sinceEpoch(), m.ledger.Capacity())
 	w.stage = StageGranted
 	w.waited = max(0, m.queue.Waited(m.now, &w.queued)) // the clock may have been read before the lock was acquired
 	m.verdicts = append(m.verdicts, w)

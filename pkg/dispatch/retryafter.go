@@ -26,7 +26,7 @@ type schedule struct {
 }
 
 // schedule returns the schedule of a queue with this many waiters.
-func (p *pace) schedule(now time.Time, waiting, capacity int) schedule {
+func (p *pace) schedule(now time.Duration, waiting, capacity int) schedule {
 	s := schedule{step: max(placeLeast, p.interval(now, waiting, capacity))}
 	drain := placeLast
 	if waiting < int(placeLast/s.step) {
@@ -116,9 +116,9 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 		if w.waiting {
 			waiting-- // the request itself
 		}
-		return m.places.takeOwn(m.now, w.flow.pace.schedule(m.now, waiting, m.ledger.Capacity()))
+		return m.places.takeOwn(m.now, w.flow.pace.schedule(m.sinceEpoch(), waiting, m.ledger.Capacity()))
 	case OutcomeQueueFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired:
-		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
+		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.sinceEpoch(), m.queue.Len(), m.ledger.Capacity()))
 	default:
 		return m.refusal(o)
 	}
@@ -130,7 +130,7 @@ func (m *Machine) refusal(o Outcome) time.Duration {
 	case OutcomeNoEndpoint, OutcomeInternal:
 		return m.places.later()
 	case OutcomeNoMemory:
-		return m.places.spread(m.pace.schedule(m.now, m.queue.Len(), m.ledger.Capacity()))
+		return m.places.spread(m.pace.schedule(m.sinceEpoch(), m.queue.Len(), m.ledger.Capacity()))
 	default:
 		return 0
 	}

@@ -79,8 +79,8 @@ type event struct {
 	since time.Duration
 }
 
-// since returns how long now is after the epoch.
-func (q *FairRequestQueue) since(now time.Time) time.Duration {
+// Since returns how long now is after the queue's epoch, the first time that it was told by a push.
+func (q *FairRequestQueue) Since(now time.Time) time.Duration {
 	if now != q.event.now {
 		q.event = event{now, now.Sub(q.epoch)}
 	}
@@ -94,7 +94,7 @@ func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok 
 	if r == nil {
 		return 0, false
 	}
-	return r.due - q.since(now), true // from memory that min has just read
+	return r.due - q.Since(now), true // from memory that min has just read
 }
 
 // setDue sets when r, which arrives at now, expires.
@@ -103,7 +103,7 @@ func (q *FairRequestQueue) setDue(now time.Time, r *Request, ttl time.Duration) 
 		q.epoch = now
 		q.event = event{now: now}
 	}
-	r.arrived = q.since(now)
+	r.arrived = q.Since(now)
 	r.due, r.ownDue = r.arrived+ttl, false
 	if own := r.deadline(); own < r.due {
 		r.due, r.ownDue = own, true
@@ -123,7 +123,7 @@ func (q *FairRequestQueue) Arrived(r *Request) time.Time { return q.epoch.Add(r.
 
 // Waited returns how long before now r was first pushed.
 func (q *FairRequestQueue) Waited(now time.Time, r *Request) time.Duration {
-	return q.since(now) - r.arrived
+	return q.Since(now) - r.arrived
 }
 
 // Expires returns when the time in the queue of r, which was pushed, ends: at its TTL or its client's own deadline,
@@ -131,7 +131,7 @@ func (q *FairRequestQueue) Waited(now time.Time, r *Request) time.Duration {
 func (q *FairRequestQueue) Expires(r *Request) time.Time { return q.epoch.Add(r.due) }
 
 // Expired reports whether the time in the queue of r, which was pushed, is over at now.
-func (q *FairRequestQueue) Expired(now time.Time, r *Request) bool { return q.since(now) >= r.due }
+func (q *FairRequestQueue) Expired(now time.Time, r *Request) bool { return q.Since(now) >= r.due }
 
 // TTLOver reports whether the TTL of r, which was pushed, is over at now and was not later than its client's own deadline.
 // It tells which of the two ended a request whose time in the queue is over; if they are equal it was the TTL.
@@ -142,14 +142,14 @@ func (q *FairRequestQueue) TTLOver(now time.Time, r *Request) bool {
 // Overdue reports whether any waiting request is due at now.
 func (q *FairRequestQueue) Overdue(now time.Time) bool {
 	r := q.due.min()
-	return r != nil && q.since(now) >= r.due
+	return r != nil && q.Since(now) >= r.due
 }
 
 // CleanupExpired removes the requests that are due at now, at most so many, and appends them to expired, earliest first.
 // more reports whether others are due: they can still be popped. TTLOver distinguishes the TTL from the client's own
 // deadline.
 func (q *FairRequestQueue) CleanupExpired(now time.Time, most int, expired []*Request) (all []*Request, more bool) {
-	since := q.since(now)
+	since := q.Since(now)
 	for {
 		r := q.due.min()
 		switch {

@@ -108,7 +108,7 @@ func (q *FairRequestQueue) matchLine(c *Candidate, fl *flowLane, try func(*Reque
 
 // halfOver reports whether half of the time to the own deadline of r's client is over.
 func (q *FairRequestQueue) halfOver(r *Request) bool {
-	return r.Within != 0 && q.since(q.now)-r.arrived >= r.Within/2
+	return r.Within != 0 && q.Since(q.now)-r.arrived >= r.Within/2
 }
 
 // affords reports whether the class and the tier of a candidate would have their turn with r, too.
