@@ -45,8 +45,8 @@ requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend:
 flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared, anonymous: shared, order: edf }
 replaceTiers: true
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
-classes: [ { name: c, quantum: 9, order: wspt } ]
-policyClass: { headers: [x-policy], priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3 }
+classes: [ { name: c, quantum: 9, order: wspt, family: f, bucket: b } ]
+policyClass: { headers: [x-policy], defaultFamily: f, uncachedBuckets: [ { minTokens: 0, bucket: b } ], priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3 }
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
 tenantPolicies: { vip: { maxClass: one } }
@@ -97,7 +97,8 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	want := "{Config:{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{Class: MaxClass:Critical} vip:{Class: MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
-		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Tiers:[{Name:one MinPriority:<nil>}] " +
+		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Ring:{DefaultFamily:f Buckets:[{MinTokens:0 Name:b}] " +
+		"Classes:[{Name:c Family:f Bucket:b}]} ModelRings:map[] Tiers:[{Name:one MinPriority:<nil>}] " +
 		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] Affinity:{prefix flow cookie:s} " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} DeadlineHeaders:[x-deadline] RoutesByModel:true OtherTargets:[]} " +
 		"OneFlow:true LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "

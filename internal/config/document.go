@@ -46,7 +46,7 @@ type Document struct {
 	// Policy classes that share a tier by deficit round robin.
 	//
 	// Default: One class is the common case and costs nothing.
-	Classes []Class `yaml:"classes" default:"[]" sets:"controller.Queue.Classes"`
+	Classes []Class `yaml:"classes" default:"[]" sets:"controller.Queue.Classes streams.Ring.Classes"`
 	// Models that clients may ask for: their criticality and their targets; in Kubernetes they go before the resources that
 	// name models (docs/names.md).
 	//

@@ -23,6 +23,8 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow"}},
 		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
 			"OneFlow", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
+			"ModelRings[].DefaultFamily", "ModelRings[].Buckets[].MinTokens", "ModelRings[].Buckets[].Name", "ModelRings[].Classes[].Name",
+			"ModelRings[].Classes[].Family", "ModelRings[].Classes[].Bucket",
 		}},
 		schedulingPart: {reflect.TypeFor[scheduling.Config](), nil},
 	} {

@@ -16,6 +16,7 @@ import (
 // relative lists the keys of which not every value in the range is right, whatever other keys have.
 var relative = []string{
 	"requestQueueController.lowerBoundTokensPerBackend", "requestQueueController.upperBoundTokensPerBackend", "flows.discipline",
+	"policyClass.uncachedBuckets[].minTokens",
 }
 
 // The comment of every number and duration states its range, which is the one that its package demands: the last value
@@ -119,7 +120,7 @@ func (k key) rangeIn(comment string) (bad, right []string) {
 
 // elementNames names the elements of lists, for a problem of a key in them to be the only one.
 var elementNames = strings.NewReplacer("tiers: [ { ", "tiers: [ { name: default, ", "scorers: [ { ", "scorers: [ { name: least-stock, ",
-	"classes: [ { ", "classes: [ { name: c, ", "models: [ { ", "models: [ { name: m, ", "targets: [ { ", "targets: [ { name: t, ",
+	"classes: [ { ", "classes: [ { name: c, ", "uncachedBuckets: [ { ", "uncachedBuckets: [ { bucket: b, ", "models: [ { ", "models: [ { name: m, ", "targets: [ { ", "targets: [ { name: t, ",
 	"status: { any", "status: { shed")
 
 // file returns a file with a value of the key, in the first element of a list or map.

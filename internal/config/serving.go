@@ -49,11 +49,21 @@ type Criticality struct {
 
 // PolicyClass is the section of where a request's class may be named, and its priorities within that.
 type PolicyClass struct {
-	// Request headers that name a class (classes), the first that is present counts; empty: none. At most 2. A request that
-	// names none of the classes belongs to the first.
+	// Request headers that name a class or a family (classes), the first that is present counts; empty: none. At most 2. A
+	// request that names neither belongs to defaultFamily, or without families to the first class.
 	//
 	// Default: Clients can write any header, so a class is taken from one only where the operator names it.
 	Headers []string `yaml:"headers" default:"[]" sets:"streams.PolicyClass.Headers"`
+	// Family of a request that names none, or a class that is none or belongs to a family. Must be given if classes have
+	// families.
+	//
+	// Default: Without families there is none.
+	DefaultFamily string `yaml:"defaultFamily" default:"''" sets:"streams.Ring.DefaultFamily"`
+	// Buckets of the requests of a family, in ascending order of minTokens: a request is in the last one whose minTokens it
+	// has, in uncached tokens, when it is enqueued. Must be given if classes have families.
+	//
+	// Default: Without families there is nothing to tell apart.
+	UncachedBuckets []Bucket `yaml:"uncachedBuckets" default:"[]" sets:"streams.Ring.Buckets"`
 	// Request header with a priority, a whole number: with order fcfs it counts as so many seconds of waiting, with edf
 	// the deadline counts as so many seconds earlier, with wspt the cost is divided by 1 + priority; empty: none.
 	//
@@ -67,6 +77,15 @@ type PolicyClass struct {
 	//
 	// Default: No request is before the others in its class unless the operator lets it.
 	MaxStrictPriority int64 `yaml:"maxStrictPriority" default:"0" sets:"streams.PolicyClass.MaxStrictPriority"`
+}
+
+// Bucket is the requests of a family with so many uncached tokens.
+type Bucket struct {
+	// Uncached tokens from which a request is in the bucket, up to the next bucket's; 0 in the first one. Tokens are
+	// uncached if the engine that has most of the prompt cached does not have them. From 0 to 1073741824.
+	MinTokens int64 `yaml:"minTokens" sets:"streams.Ring.Buckets[].MinTokens"`
+	// Name of the bucket, which classes[].bucket names; unique; letters, digits, '_', '.' and '-'; at most 256 bytes.
+	Bucket string `yaml:"bucket" sets:"streams.Ring.Buckets[].Name"`
 }
 
 // TrustedHeaders names the headers that only the gateway sets.

@@ -96,7 +96,17 @@ type Tier struct {
 // Class is a policy class inside a tier.
 type Class struct {
 	// Name of the class; unique; letters, digits, '_', '.' and '-'; at most 256 bytes.
-	Name string `yaml:"name" sets:"controller.Queue.Classes[].Name"`
+	Name string `yaml:"name" sets:"controller.Queue.Classes[].Name streams.Ring.Classes[].Name"`
+	// Family of the class, which requests name instead of the class, and bucket of their uncached tokens
+	// (policyClass.uncachedBuckets): a family has one class for each bucket, and only Weir chooses among them. Both empty: an
+	// explicit class, which requests name, and which is not named like a family. Written like name.
+	//
+	// Default: Most classes are told apart by their names alone.
+	Family string `yaml:"family" default:"''" sets:"streams.Ring.Classes[].Family"`
+	// Bucket of the class in its family (policyClass.uncachedBuckets[].bucket); empty without a family.
+	//
+	// Default: Most classes are told apart by their names alone.
+	Bucket string `yaml:"bucket" default:"''" sets:"streams.Ring.Classes[].Bucket"`
 	// Credit of the class in each round, in cost units. From 1 to 1073741824.
 	Quantum int64 `yaml:"quantum" sets:"controller.Queue.Classes[].Quantum"`
 	// Order within each flow of the class: fcfs, wspt, edf or locality; empty: flows.order.

@@ -22,6 +22,7 @@ func (st *mainStream) offer() error {
 	model, target := q.Labels()
 	cost, tokens := st.cost()
 	st.grant.affinity = st.rate(placement)
+	st.classify()
 	r := &flowcontrol.Request{
 		ID:          st.line.id,
 		Flow:        q.Flow,

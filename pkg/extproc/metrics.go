@@ -20,6 +20,7 @@ type metrics struct {
 	headersSeconds  prometheus.Histogram
 	firstToken      prometheus.Histogram
 	unknownPriority prometheus.Counter
+	unknownClass    prometheus.Counter
 	clamps          *prometheus.CounterVec
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
@@ -63,6 +64,10 @@ func newMetrics(streams, bytes func() int64) *metrics {
 		unknownPriority: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_priority_unknown_total",
 			Help: "Requests that named a tier that does not exist; the name was ignored.",
+		}),
+		unknownClass: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_class_unknown_total",
+			Help: "Requests that named a class that is no explicit class and no family; they went to the default family, or to the first class.",
 		}),
 		clamps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_priority_clamps_total",
@@ -125,7 +130,7 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	var errs []error
 	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
-		m.unknownPriority, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage, m.promptsUnknown,
+		m.unknownPriority, m.unknownClass, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage, m.promptsUnknown,
 		m.gateStreams, m.gateUnknown, m.placedBefore,
 	}...) {
 		errs = append(errs, r.Register(c))

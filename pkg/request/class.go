@@ -75,6 +75,28 @@ func (r *Rules) classOf(h *Headers) *fairqueue.Path {
 	return &p
 }
 
+// Classify resolves the class of a request with so many uncached tokens, of its model's classes or else of those of all. It
+// is called once, after the value is complete.
+func (q *Request) Classify(uncached int64) {
+	r := q.rules.ring
+	if own := q.rules.modelRings[q.Model]; own != nil {
+		r = own
+	}
+	named := ""
+	if q.Class != nil {
+		named = q.Class.Class
+	}
+	q.UnknownClass = named != "" && len(r.explicit)+len(r.families) > 0 && !r.knows(named)
+	class := r.class(named, uncached)
+	switch {
+	case class == named:
+	case q.Class == nil:
+		q.Class = &fairqueue.Path{Class: class}
+	default:
+		q.Class.Class = class
+	}
+}
+
 // whole reads a whole number of at least 0; anything else is 0, and a larger one than fits is the largest.
 func whole(v string) int {
 	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 32)

@@ -20,6 +20,10 @@ type Config struct {
 	Criticality Criticality
 	// PolicyClass says where a request's class and priorities may be named (policyClass).
 	PolicyClass PolicyClass
+	// Ring has the classes with their families and buckets (classes), and ModelRings those of models that have their own
+	// (modelClasses).
+	Ring       Ring
+	ModelRings map[string]Ring
 	// Tiers are the tiers, highest first (tiers); rank 0 is Tiers[0]. At least one.
 	Tiers []Tier
 	// TrustedHeaders are set by the gateway, never by clients (trustedHeaders).

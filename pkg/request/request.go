@@ -28,8 +28,10 @@ type Request struct {
 	QueueState bool
 	// Subset is the subset hint.
 	Subset Subset
-	// Class is its class and its priorities; nil if it names none.
+	// Class is its class and its priorities; nil if it names none. Until Classify it is the class that it names.
 	Class *fairqueue.Path
+	// UnknownClass is set by Classify if it names a class that is neither an explicit one nor a family.
+	UnknownClass bool
 	// Deadline is the client's, or zero.
 	Deadline time.Time
 	// ContentLength is the announced length of the body, or -1.

@@ -20,6 +20,8 @@ type Rules struct {
 	costHeader    slot
 	inputHeader   slot // with the prompt's length in tokens
 	policyClass   policyClass
+	ring          *ring
+	modelRings    map[string]*ring
 	objectiveIn   []slot // of the headers that may name an objective, in order
 	deadlines     []deadlineSource
 	single        Slots // the headers that a request may have only once
@@ -80,6 +82,10 @@ func NewRules(cfg *Config) *Rules {
 		r.objectiveIn = append(r.objectiveIn, r.names.add(name))
 	}
 	r.compilePolicyClass(&cfg.PolicyClass)
+	r.ring, r.modelRings = newRing(&cfg.Ring), make(map[string]*ring, len(cfg.ModelRings))
+	for model, own := range cfg.ModelRings {
+		r.modelRings[model] = newRing(&own)
+	}
 	r.compileAffinity()
 	r.sortHeaders()
 	r.compileModels()

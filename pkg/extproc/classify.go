@@ -1,0 +1,27 @@
+package extproc
+
+import "github.com/weir-epp/weir/pkg/extproc/body"
+
+// classify chooses the class of the request by its uncached tokens, as they are when it is offered.
+func (st *mainStream) classify() {
+	if q := &st.request; !q.PassesOn {
+		q.Classify(st.uncached())
+		if q.UnknownClass {
+			st.server.metrics.unknownClass.Inc()
+		}
+	}
+}
+
+// uncached returns how many tokens of the request's prompt are taken to be in no engine's cache: the counted or estimated
+// length, or as many as its body may have.
+func (st *mainStream) uncached() int64 {
+	q := &st.request
+	switch c := st.grant.charge; {
+	case c != nil:
+		return c.Estimated().Input
+	case q.Size.Tokens > 0:
+		return q.Size.Tokens
+	default:
+		return max(0, q.ContentLength) / body.BytesPerToken
+	}
+}

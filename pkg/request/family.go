@@ -1,0 +1,191 @@
+package request
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/invalid"
+)
+
+// Ring has the classes among which requests are told apart (classes; modelClasses): explicit classes, which a request
+// names, and families, which it names too and which have a class for each bucket of uncached tokens. So a client chooses
+// its family, and never its bucket.
+type Ring struct {
+	// DefaultFamily is the family of a request that names no explicit class and no family (policyClass.defaultFamily). It
+	// must be given if any class has a family, and not otherwise.
+	DefaultFamily string
+	// Buckets are the buckets, in ascending order of their floors, of which the first is 0 (policyClass.uncachedBuckets).
+	Buckets []Bucket
+	// Classes are the classes.
+	Classes []RingClass
+}
+
+// Bucket is the requests that have at least MinTokens uncached tokens, and fewer than the next bucket's.
+type Bucket struct {
+	// MinTokens is its floor, from 0 to fairqueue.MaxCost.
+	MinTokens int64
+	Name      string
+}
+
+// RingClass is a class of a Ring: an explicit one, or with Family and Bucket that of a family in a bucket.
+type RingClass struct {
+	Name, Family, Bucket string
+}
+
+// check checks the families and buckets; the queue, which owns the classes, checks the rest.
+func (r *Ring) check(ps *invalid.Problems, at invalid.Path) {
+	families := r.families()
+	r.checkBuckets(ps, at, len(families) > 0)
+	r.checkClasses(ps, at, families)
+	switch family := at.At("DefaultFamily"); {
+	case len(families) == 0 && r.DefaultFamily != "":
+		ps.Add(family, r.DefaultFamily, "must be a family, and no class has one")
+	case len(families) > 0 && !slices.Contains(families, r.DefaultFamily):
+		invalid.OneOf(ps, family, r.DefaultFamily, families)
+	}
+}
+
+// families returns the names of the families, sorted.
+func (r *Ring) families() []string {
+	names := map[string]bool{}
+	for _, c := range r.Classes {
+		if c.Family != "" {
+			names[c.Family] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (r *Ring) checkBuckets(ps *invalid.Problems, at invalid.Path, needed bool) {
+	at = at.At("Buckets")
+	switch {
+	case needed && len(r.Buckets) == 0:
+		ps.Add(at, invalid.Shown("[]"), "must have a bucket: a class has a family")
+	case !needed && len(r.Buckets) > 0:
+		ps.Add(at, invalid.Shown(fmt.Sprintf("%d buckets", len(r.Buckets))), "must be empty: no class has a family")
+	}
+	var names invalid.Names
+	for i, b := range r.Buckets {
+		if names.Check(ps, at.At(i, "Name"), b.Name) {
+			checkWord(ps, at.At(i, "Name"), b.Name)
+		}
+		floor := at.At(i, "MinTokens")
+		switch {
+		case !invalid.Within(ps, floor, b.MinTokens, 0, int64(fairqueue.MaxCost)):
+		case i == 0 && b.MinTokens != 0:
+			ps.Add(floor, b.MinTokens, "must be 0 in the first bucket: every request has one")
+		case i > 0 && b.MinTokens <= r.Buckets[i-1].MinTokens:
+			ps.Add(floor, b.MinTokens, "must be above that of the bucket before (%d)", r.Buckets[i-1].MinTokens)
+		}
+	}
+}
+
+func (r *Ring) checkClasses(ps *invalid.Problems, at invalid.Path, families []string) {
+	buckets := make([]string, len(r.Buckets))
+	for i, b := range r.Buckets {
+		buckets[i] = b.Name
+	}
+	cells := map[[2]string]string{}
+	for i, c := range r.Classes {
+		class := at.At("Classes", i)
+		switch {
+		case c.Family == "" && c.Bucket == "":
+			if slices.Contains(families, c.Name) {
+				ps.Add(class.At("Name"), c.Name, "must not be the name of a family, since requests could not tell them apart")
+			}
+			continue
+		case c.Family == "":
+			ps.Add(class.At("Family"), c.Family, "must be given with %s", class.At("Bucket"))
+			continue
+		case c.Bucket == "":
+			ps.Add(class.At("Bucket"), c.Bucket, "must be given with %s", class.At("Family"))
+			continue
+		}
+		checkWord(ps, class.At("Family"), c.Family)
+		if len(buckets) == 0 || !invalid.OneOf(ps, class.At("Bucket"), c.Bucket, buckets) {
+			continue
+		}
+		cell := [2]string{c.Family, c.Bucket}
+		if other, twice := cells[cell]; twice {
+			ps.Add(class.At("Bucket"), c.Bucket, "must be in one class of the family %q only, and is in %q too", c.Family, other)
+			continue
+		}
+		cells[cell] = c.Name
+	}
+	for _, family := range families {
+		for _, bucket := range buckets {
+			if _, ok := cells[[2]string{family, bucket}]; !ok {
+				ps.Add(at.At("Classes"), nil, "must have a class of the family %q in the bucket %q", family, bucket)
+				return // one problem for each field is told
+			}
+		}
+	}
+}
+
+// checkWord checks the name of a family or a bucket, which is written like a class's.
+func checkWord(ps *invalid.Problems, at invalid.Path, name string) {
+	switch {
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
+	}):
+		ps.Add(at, name, "must consist of letters, digits, '_', '.' and '-'")
+	case len(name) > fairqueue.MaxClassName:
+		ps.Add(at, name, "must have at most %d bytes, not %d", fairqueue.MaxClassName, len(name))
+	}
+}
+
+// ring is a Ring in the form for reading. One without families leaves a class as it is named.
+type ring struct {
+	explicit map[string]bool     // the explicit classes
+	matrix   map[string]bool     // the classes of families
+	families map[string][]string // the classes of each family, by bucket
+	floors   []int64             // of the buckets
+	unnamed  []string            // those of the default family
+}
+
+func newRing(r *Ring) *ring {
+	c := &ring{explicit: map[string]bool{}, matrix: map[string]bool{}, families: map[string][]string{}}
+	bucket := map[string]int{}
+	for i, b := range r.Buckets {
+		c.floors = append(c.floors, b.MinTokens)
+		bucket[b.Name] = i
+	}
+	for _, class := range r.Classes {
+		if class.Family == "" {
+			c.explicit[class.Name] = true
+			continue
+		}
+		c.matrix[class.Name] = true
+		if c.families[class.Family] == nil {
+			c.families[class.Family] = make([]string, len(c.floors))
+		}
+		c.families[class.Family][bucket[class.Bucket]] = class.Name
+	}
+	c.unnamed = c.families[r.DefaultFamily]
+	return c
+}
+
+// class returns the class of a request that names an explicit class, a family, anything else or nothing (""), and has so
+// many uncached tokens.
+func (c *ring) class(named string, uncached int64) string {
+	classes, family := c.families[named]
+	switch {
+	case c.explicit[named] || len(c.unnamed) == 0:
+		return named
+	case !family:
+		classes = c.unnamed
+	}
+	n := len(c.floors) - 1
+	for n > 0 && c.floors[n] > uncached {
+		n--
+	}
+	return classes[n]
+}
+
+// knows reports whether a name is an explicit class's or a family's. Without any classes nobody asks.
+func (c *ring) knows(named string) bool {
+	return c.explicit[named] || c.families[named] != nil
+}
