@@ -123,7 +123,7 @@ func (m *Machine) uncountWaiter(w *Waiter) {
 		t := w.flow.tenant // the account may be another's after this
 		w.waiting = false
 		m.flows.removeWaiter(w.flow)
-		if !m.endpointLimit().none() { // else nobody is roused
+		if m.cappedAt { // else nobody is roused
 			m.leftQueue(t)
 		}
 	}

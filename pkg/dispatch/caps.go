@@ -30,9 +30,10 @@ func (m *Machine) endpointLimit() limit {
 	return limit{m.config.MaxInFlightPerFlowPerBackend, m.config.MaxTokensInFlightPerFlowPerBackend}
 }
 
-// capped reports whether flows are capped at all. With Enabled false no request waits for a cap.
-func (m *Machine) capped() bool {
-	return m.config.Enabled && !(m.flowLimit().none() && m.endpointLimit().none())
+// deriveCaps derives which caps there are from the configuration. With Enabled false no request waits for a cap.
+func (m *Machine) deriveCaps() {
+	m.cappedAt = !m.endpointLimit().none()
+	m.capped = m.config.Enabled && (m.cappedAt || !m.flowLimit().none())
 }
 
 // atCap reports whether the tenant holds as much as it may in total.
@@ -42,7 +43,7 @@ func (m *Machine) atCap(t *tenant) bool {
 
 // fullFor returns the endpoints at which the tenant holds as much as it may; nil if there are none.
 func (m *Machine) fullFor(t *tenant) *EndpointSet {
-	if m.endpointLimit().none() || t.byEndpoint.full.Len() == 0 {
+	if !m.cappedAt || t.byEndpoint.full.Len() == 0 {
 		return nil
 	}
 	return &t.byEndpoint.full
@@ -51,7 +52,7 @@ func (m *Machine) fullFor(t *tenant) *EndpointSet {
 // countLease counts l against its tenant's cap at its endpoints. Leases taken before a reload introduced the cap do not
 // count.
 func (m *Machine) countLease(l *Lease) {
-	if m.endpointLimit().none() {
+	if !m.cappedAt {
 		return
 	}
 	l.counted = true
@@ -99,10 +100,10 @@ func (m *Machine) repark(t *tenant) {
 			m.queue.UnparkFlow(a.tier, t.key)
 		}
 	}
-	if !m.capped() {
+	if !m.capped {
 		t.roused, t.rousing = t.roused[:0], t.rousing[:0]
 	}
-	if !m.capped() || t.waiting == 0 {
+	if !m.capped || t.waiting == 0 {
 		return
 	}
 	var few [4]*fairqueue.Request
@@ -148,7 +149,7 @@ func (m *Machine) park(w *Waiter) {
 
 // rouseAt rouses the flows that await room at e.
 func (m *Machine) rouseAt(e Endpoint) {
-	if m.endpointLimit().none() || len(m.lanes.notes) == 0 {
+	if !m.cappedAt || len(m.lanes.notes) == 0 {
 		return
 	}
 	m.lanes.heeding(e, func(n *laneNote) {

@@ -111,7 +111,7 @@ func (w *world) isMirrored(k arrivalKind) bool {
 		tier int
 		lane reach
 	}
-	concerns := func(o arrivalKind) bool { return o.tier == k.tier || w.capped() } // caps join the tiers
+	concerns := func(o arrivalKind) bool { return o.tier == k.tier || w.capped } // caps join the tiers
 	lanes := map[string]map[place]bool{"a": {}, "b": {}}
 	for _, o := range w.scene.kinds {
 		if concerns(o) && lanes[o.flow] != nil {

@@ -114,7 +114,7 @@ func (w *world) state() digest {
 			b = appendKeys(b, c.list[c.untried:])
 		}
 	}
-	if w.capped() {
+	if w.capped {
 		for _, t := range w.flows.inOrder() {
 			if len(t.roused) > 0 {
 				b = fmt.Append(b, t.key, slices.Sorted(slices.Values(t.roused)))

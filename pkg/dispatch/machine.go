@@ -24,6 +24,10 @@ type Machine struct {
 	inOrder bool                 // ascending by ID, so without duplicates
 	flows   flowAccounts
 
+	// Derived from the configuration.
+	capped   bool // tenants are, in total or at each endpoint
+	cappedAt bool // at each endpoint
+
 	// Engines that fail, if Config.Circuits.
 	failing map[Endpoint]*failing // those that have had a request; nil without circuits
 	mends   heap.Heap[*failing]   // of them, those with something that will be over
@@ -111,7 +115,8 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
 	m.matches, m.competes = cfg.Queue.LooksForMatches(), cfg.mayCompete()
-	m.victims.listVictims(m.capped(), &m.flows)
+	m.deriveCaps()
+	m.victims.listVictims(m.capped, &m.flows)
 }
 
 // rankTiers derives what depends on the tiers: their ranks, which may preempt, and the reservations. A draining tier
@@ -364,7 +369,7 @@ func (m *Machine) Preempt(now time.Time) {
 	m.preemptor = nil
 	m.asking = w
 	if v := m.victimOf(w); v != nil {
-		if m.capped() {
+		if m.capped {
 			m.queue.UnparkFlow(w.queued.Tier, w.queued.Flow) // a tenant at its cap may take over a lease of its own
 		}
 		m.takeOver(w, v)

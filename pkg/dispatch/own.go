@@ -231,7 +231,7 @@ func (m *Machine) requestNextSwap(tier int) bool {
 // swapper returns the tenant's first waiter of a tier that is kept by its caps and has a victim; nil if there is none.
 func (m *Machine) swapper(t *tenant, tier int) *Waiter {
 	a := t.in(tier)
-	if !m.capped() || a == nil || a.waiting == 0 || !m.ownsVictim(t) {
+	if !m.capped || a == nil || a.waiting == 0 || !m.ownsVictim(t) {
 		return nil
 	}
 	m.heads = m.queue.HeadsOf(tier, t.key, renew(m.heads))

@@ -128,7 +128,7 @@ func (m *Machine) lookAgainAt(e Endpoint) {
 
 // touch marks the tenant for repark, because its leases or waiters have changed.
 func (m *Machine) touch(t *tenant) {
-	if m.capped() && t.waiting > 0 {
+	if m.capped && t.waiting > 0 {
 		t.changed = true
 		m.pending.touched = append(m.pending.touched, t)
 	}

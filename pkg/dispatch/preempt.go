@@ -160,7 +160,7 @@ func (m *Machine) findPreemptorIn(id int) bool {
 	}
 	// Inside the band a head is released when the stock falls below the lower bound.
 	inBand := m.belowUpper() && m.ledger.Available(id) > 0
-	if inBand && m.endpointLimit().none() {
+	if inBand && !m.cappedAt {
 		return false
 	}
 	m.heads = renew(m.heads)

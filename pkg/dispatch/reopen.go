@@ -23,7 +23,7 @@ func (m *Machine) reopen() {
 		t.roused, t.rousing = t.roused[:0], t.rousing[:0]
 	}
 	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
-	if m.capped() {
+	if m.capped {
 		m.pending.touched = append(m.pending.touched, m.flows.inOrder()...)
 	}
 	m.orderPending()

@@ -115,8 +115,7 @@ func (b *Board) addPrefill(q *Query, r *Reservation, bound Bound) {
 	}
 	id := b.ring.ids[at]
 	q.prefill, b.reader = at, id
-	*r = r.with(Prefilling, id)
-	r.prompt = int32(q.unread(id))
+	*r = r.with(id, int32(q.unread(id)))
 	b.count(at, 1)
 	b.total++
 	b.spots[at].prompts += int64(r.prompt)

@@ -13,24 +13,24 @@ const (
 	Serving Role = iota
 	// Prefilling is that of the engine that reads the prompt for it.
 	Prefilling
-
-	maxRoles
 )
 
 // Reservation is what a placement holds: endpoints, each in one role, at which the board counts the request. It is a
 // small value that whoever keeps leases may inspect and copy; it is released once, whole or role by role. The zero
 // value holds nothing.
 type Reservation struct {
-	held   [maxRoles]int32 // by role: the endpoint's ID + 1, or 0 for none
-	prompt int32           // the tokens that the one in the role Prefilling has to read
+	// The endpoint's ID + 1 in each role, or 0 for none. An array of them would be copied through memory with each call.
+	serving, prefilling int32
+	prompt              int32 // the tokens that the one in the role Prefilling has to read
 }
 
 // Reserved returns the value of a reservation of one endpoint, Serving. It counts nothing: only Board.Place and PlaceAt
 // do.
-func Reserved(id EndpointID) Reservation { return Reservation{}.with(Serving, id) }
+func Reserved(id EndpointID) Reservation { return Reservation{serving: int32(id) + 1} }
 
-func (r Reservation) with(role Role, id EndpointID) Reservation {
-	r.held[role] = int32(id) + 1
+// with returns the reservation with an engine that reads a prompt of so many tokens.
+func (r Reservation) with(prefilling EndpointID, prompt int32) Reservation {
+	r.prefilling, r.prompt = int32(prefilling)+1, prompt
 	return r
 }
 
@@ -39,18 +39,25 @@ func (r Reservation) Empty() bool { return r == Reservation{} }
 
 // In returns the endpoint held in the role; NoEndpoint if there is none.
 func (r Reservation) In(role Role) EndpointID {
-	if int(role) >= len(r.held) {
-		return NoEndpoint
+	switch role {
+	case Serving:
+		return EndpointID(r.serving - 1)
+	case Prefilling:
+		return EndpointID(r.prefilling - 1)
 	}
-	return EndpointID(r.held[role] - 1)
+	return NoEndpoint
 }
 
 // Endpoint returns the endpoint that serves the request; NoEndpoint if there is none.
-func (r Reservation) Endpoint() EndpointID { return r.In(Serving) }
+func (r Reservation) Endpoint() EndpointID { return EndpointID(r.serving - 1) }
 
 // Take removes a role from the reservation, and returns it as one of its own.
 func (r *Reservation) Take(role Role) (taken Reservation) {
-	if taken.held[role], r.held[role] = r.held[role], 0; role == Prefilling {
+	switch role {
+	case Serving:
+		taken.serving, r.serving = r.serving, 0
+	case Prefilling:
+		taken.prefilling, r.prefilling = r.prefilling, 0
 		taken.prompt, r.prompt = r.prompt, 0
 	}
 	return taken
@@ -58,20 +65,17 @@ func (r *Reservation) Take(role Role) (taken Reservation) {
 
 // Join returns a reservation of what both hold, which must be different roles.
 func (r Reservation) Join(o Reservation) Reservation {
-	for role, held := range o.held {
-		r.held[role] += held
-	}
-	r.prompt += o.prompt
-	return r
+	return Reservation{r.serving + o.serving, r.prefilling + o.prefilling, r.prompt + o.prompt}
 }
 
 // All lists the endpoints held, in order of role.
 func (r Reservation) All() iter.Seq2[Role, EndpointID] {
 	return func(yield func(Role, EndpointID) bool) {
-		for role, held := range r.held {
-			if held != 0 && !yield(Role(role), EndpointID(held-1)) {
-				return
-			}
+		if r.serving != 0 && !yield(Serving, r.In(Serving)) {
+			return
+		}
+		if r.prefilling != 0 {
+			yield(Prefilling, r.In(Prefilling))
 		}
 	}
 }
@@ -79,9 +83,8 @@ func (r Reservation) All() iter.Seq2[Role, EndpointID] {
 // Release releases everything that the reservation holds, and empties it; its endpoints may have left the pool
 // meanwhile. It panics if an endpoint was never reserved.
 func (b *Board) Release(r *Reservation) {
-	for role := range r.held {
-		b.ReleaseIn(r, Role(role))
-	}
+	b.ReleaseIn(r, Serving)
+	b.ReleaseIn(r, Prefilling)
 }
 
 // ReleaseIn releases one role; the others are still held. It does nothing if the role holds nothing.
@@ -93,9 +96,8 @@ func (b *Board) ReleaseIn(r *Reservation, role Role) {
 	b.unreserve(id)
 	if role == Prefilling {
 		b.addPrompt(id, -int64(r.prompt))
-		r.prompt = 0
 	}
-	r.held[role] = 0
+	r.Take(role)
 }
 
 // unreserve counts one request fewer at the endpoint.

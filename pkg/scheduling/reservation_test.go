@@ -7,7 +7,6 @@ import (
 
 // A reservation lists what it holds, and is released once, whole or in part.
 func TestReservation(t *testing.T) {
-	const decode Role = 1 // a future role
 	b := three(t, mustNew(t))
 	q := prepare(t, b, Ask{})
 	r := b.Place(q, BelowLower, nil)
@@ -15,11 +14,11 @@ func TestReservation(t *testing.T) {
 	if r != Reserved(0) || other != Reserved(2) {
 		t.Fatalf("%+v and %+v", r, other)
 	}
-	both := r.with(decode, other.Endpoint())
-	if got := maps.Collect(both.All()); !maps.Equal(got, map[Role]EndpointID{Serving: 0, decode: 2}) {
+	both := r.with(other.Endpoint(), 0)
+	if got := maps.Collect(both.All()); !maps.Equal(got, map[Role]EndpointID{Serving: 0, Prefilling: 2}) {
 		t.Fatalf("holds %v", got)
 	}
-	if !holds(both, 0) || !holds(both, 2) || holds(both, 1) || holds(both, NoEndpoint) || both.In(decode) != 2 || both.In(maxRoles) != NoEndpoint || both.In(7) != NoEndpoint {
+	if !holds(both, 0) || !holds(both, 2) || holds(both, 1) || holds(both, NoEndpoint) || both.In(Prefilling) != 2 || both.In(7) != NoEndpoint {
 		t.Errorf("%+v", both)
 	}
 	for range 2 { // the second time there is nothing to release
