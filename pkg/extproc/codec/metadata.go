@@ -53,14 +53,14 @@ func readMetadata(b []byte, message *extprocv3.ProcessingRequest, structs bool) 
 // addAny adds an entry of the typed metadata.
 func addAny(m *corev3.Metadata, entry []byte) bool {
 	key, value, ok := readEntry(entry)
-	packed := &anypb.Any{}
-	if !ok || !readAny(value, packed) {
+	url, content, packed := readEntry(value) // an Any has the fields of an entry
+	if !ok || !packed {
 		return false
 	}
 	if m.TypedFilterMetadata == nil {
 		m.TypedFilterMetadata = make(map[string]*anypb.Any, 1)
 	}
-	m.TypedFilterMetadata[key] = packed
+	m.TypedFilterMetadata[key] = &anypb.Any{TypeUrl: url, Value: slices.Clip(content)}
 	return true
 }
 
@@ -84,24 +84,6 @@ func readEntry(b []byte) (key string, value []byte, ok bool) {
 		}
 	}
 	return key, value, !f.bad
-}
-
-func readAny(b []byte, a *anypb.Any) bool {
-	f := fields{rest: b}
-	for f.next() {
-		switch f.tag {
-		case keyTag:
-			if !utf8.Valid(f.bytes) {
-				return false
-			}
-			a.TypeUrl = string(f.bytes)
-		case valueTag:
-			a.Value = slices.Clip(f.bytes)
-		default:
-			return false
-		}
-	}
-	return !f.bad
 }
 
 // addStruct adds an entry of a map from strings to structs.
@@ -128,14 +110,12 @@ func readStruct(b []byte, s *structpb.Struct, depth int) bool {
 		if !ok {
 			return false
 		}
-		v, ok := readValue(value, depth+1)
-		if !ok {
-			return false
-		}
 		if s.Fields == nil {
 			s.Fields = make(map[string]*structpb.Value, 1)
 		}
-		s.Fields[key] = v
+		if s.Fields[key], ok = readValue(value, depth+1); !ok {
+			return false
+		}
 	}
 	return !f.bad
 }

@@ -69,8 +69,7 @@ func (m *Metadata) Empty() bool { return len(m.fields) == 0 }
 // WithMetadata returns an encoded reply that means the encoded shared with one more namespace of dynamic metadata. It is
 // what Merged does with such a reply, without maps.
 func WithMetadata(shared *extprocv3.ProcessingResponse, namespace string, m *Metadata) *extprocv3.ProcessingResponse {
-	inner := len(m.fields)
-	value := sizeOf(protowire.SizeBytes(inner))
+	value := sizeOf(protowire.SizeBytes(len(m.fields)))
 	entry := sizeOf(protowire.SizeBytes(len(namespace))) + sizeOf(protowire.SizeBytes(value))
 	outer := sizeOf(protowire.SizeBytes(entry))
 	before := bytesOf(shared)

@@ -115,15 +115,13 @@ func readHeaders(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
 }
 
 func readTrailers(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
-	t := &extprocv3.HttpTrailers{}
+	t, list := &extprocv3.HttpTrailers{}, &corev3.HeaderMap{}
 	f := fields{rest: b}
 	for f.next() {
-		if f.tag != headersTag || t.Trailers != nil {
+		if f.tag != headersTag || t.Trailers != nil || !readHeaderMap(f.bytes, list) {
 			return false
 		}
-		if t.Trailers = new(corev3.HeaderMap); !readHeaderMap(f.bytes, t.Trailers) {
-			return false
-		}
+		t.Trailers = list
 	}
 	if request {
 		m.Request = &extprocv3.ProcessingRequest_RequestTrailers{RequestTrailers: t}
@@ -181,16 +179,13 @@ func readHeaderMap(b []byte, m *corev3.HeaderMap) bool {
 func readHeader(b []byte, v *corev3.HeaderValue) bool {
 	f := fields{rest: b}
 	for f.next() {
+		if f.tag != rawValueTag && !utf8.Valid(f.bytes) {
+			return false
+		}
 		switch f.tag {
 		case keyTag:
-			if !utf8.Valid(f.bytes) {
-				return false
-			}
 			v.Key = unsafe.String(unsafe.SliceData(f.bytes), len(f.bytes))
 		case valueTag:
-			if !utf8.Valid(f.bytes) {
-				return false
-			}
 			v.Value = string(f.bytes)
 		case rawValueTag:
 			v.RawValue = slices.Clip(f.bytes)

@@ -32,14 +32,13 @@ func readUsage(b []byte, u *aiv3.TokenUsage) bool {
 		case 2<<fieldShift | wireBytes:
 			u.Model, ok = string(f.bytes), utf8.Valid(f.bytes)
 		case 6<<fieldShift | wireBytes:
-			ok = u.InputTokenDetails == nil
 			d := &aiv3.InputTokenDetails{}
+			ok = u.InputTokenDetails == nil && readNumbers(f.bytes, nil, &d.CachedTokens, &d.CacheCreationTokens, &d.ToolUseTokens)
 			u.InputTokenDetails = d
-			ok = ok && readNumbers(f.bytes, nil, &d.CachedTokens, &d.CacheCreationTokens, &d.ToolUseTokens)
 		case 7<<fieldShift | wireBytes:
-			ok = u.OutputTokenDetails == nil
-			u.OutputTokenDetails = &aiv3.OutputTokenDetails{}
-			ok = ok && readNumbers(f.bytes, nil, &u.OutputTokenDetails.ReasoningTokens)
+			d := &aiv3.OutputTokenDetails{}
+			ok = u.OutputTokenDetails == nil && readNumbers(f.bytes, nil, &d.ReasoningTokens)
+			u.OutputTokenDetails = d
 		case 9<<fieldShift | wireVarint:
 			u.ExtractionStatus = aiv3.TokenUsage_ExtractionStatus(f.number)
 		default:
