@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/modelsim"
 )
 
 // twoClasses is Dynamo's profile with quanta of 512 and 128, and the cost in a header of the gateway's.
@@ -154,5 +156,54 @@ func TestEarliestDeadlineFirst(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// Between the bounds, 18 and 22, a class whose clients send the next request at once leaves another class its turns
+// (ADR 0097): the 22 clients of b hold the whole band before a's come, and each class gets half of the grants.
+func TestNoClassStarvesInTheBand(t *testing.T) {
+	t.Parallel()
+	const upper, grants = 22, 100
+	v := newValve()
+	s := start(t, setup{models: []modelsim.Config{v.on(recorded(2 * upper))}, config: `profile: dynamo-drr
+classes: [ { name: a, quantum: 10 }, { name: b, quantum: 10 } ]
+trustedHeaders: { cost: x-cost }
+fairRequestQueue: { queueTTL: 1h }
+requestQueueController: { watermarkPerBackend: 20, lowerBoundPerBackend: 18, upperBoundPerBackend: 22 }
+`})
+	var all sync.WaitGroup
+	var over atomic.Bool
+	sendAlways := func(class string) {
+		for range upper {
+			all.Go(func() {
+				for !over.Load() {
+					wantServed(t, "a request of class "+class, s.send(inClass(class, class, 10)))
+				}
+			})
+		}
+	}
+	sendAlways("b")
+	s.epp.waitFor(upper, "weir_stock_level")
+	sendAlways("a")
+	s.epp.waitFor(upper, "weir_queue_length")
+	for range grants { // one by one, so that the stock does not fall below the lower bound before a client has sent the next
+		v.pass(1)
+		eventually(t, "all clients have sent their next requests", func() error {
+			if held, waiting := s.epp.value("weir_stock_level"), s.epp.value("weir_queue_length"); held+waiting != 2*upper {
+				return fmt.Errorf("%v held and %v waiting", held, waiting)
+			}
+			return nil
+		})
+	}
+	over.Store(true)
+	v.open()
+	all.Wait()
+	s.epp.settled()
+	served := map[string]int{}
+	for _, class := range tenants(s.models[0])[upper : upper+grants] {
+		served[class]++
+	}
+	if served["a"] < 2*grants/5 || served["b"] < 2*grants/5 {
+		t.Errorf("of %d grants beside full bounds %v, want about half for each class", grants, served)
 	}
 }
