@@ -444,6 +444,9 @@ func describePool(pool []scheduling.Endpoint) string {
 		if e.Models != nil {
 			fmt.Fprintf(&b, " models %v", e.Models)
 		}
+		if e.Lacks != 0 {
+			fmt.Fprintf(&b, " lacks %v", e.Lacks)
+		}
 		if e.Slots+e.MaxInFlight > 0 {
 			fmt.Fprintf(&b, " slots %d limit %d", e.Slots, e.MaxInFlight)
 		}

@@ -48,16 +48,25 @@ func TestRandomMachines(t *testing.T) {
 }
 
 // TestRandomRegroupings plays scenes in which engines load and unload models all the time, and begin to list them, or cease to.
+// In every other scene engines lack needs of requests as well.
 func TestRandomRegroupings(t *testing.T) {
 	total := playScenes(t, *randomRuns/4, func(seed uint64) *scene {
 		s, r := newScene(seed), rand.New(rand.NewPCG(seed, 1))
 		load := func(pool []scheduling.Endpoint) []scheduling.Endpoint {
 			for i := range pool {
+				if seed%2 == 1 {
+					pool[i].Lacks = some(r, 0, 0, scheduling.NeedImage, scheduling.NeedImage|scheduling.NeedAudio)
+				}
 				pool[i].Models = some(r, nil, []string{"m"}, []string{"n"}, []string{"m", "n"}, []string{"m", "n"}, []string{"n", "l"})
 			}
 			return pool
 		}
 		s.changes, s.pool = nil, load(s.pool)
+		for i := range s.loads {
+			if seed%2 == 1 {
+				s.loads[i].ask.Needs = some(r, 0, 0, scheduling.NeedImage, scheduling.NeedAudio, scheduling.NeedImage|scheduling.NeedStructured)
+			}
+		}
 		for at := time.Duration(0); at < s.length; at += time.Duration(r.Int64N(int64(s.length / 5))) {
 			s.changes = append(s.changes, change{at: at, pool: load(randomPool(r, 1+r.IntN(3), true))})
 		}

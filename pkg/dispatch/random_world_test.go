@@ -39,7 +39,7 @@ func (o *world) endpoint(id scheduling.EndpointID) *scheduling.Endpoint {
 // serves reports whether the request may use the endpoint.
 func (o *world) serves(r *request, e *scheduling.Endpoint) bool {
 	ask := &r.load.ask
-	return e.Ready && e.Serves(ask.Model) && (!ask.Subset.Set || slices.Contains(ask.Subset.Entries, e.Address))
+	return e.Ready && e.Serves(ask.Model) && e.Lacks&ask.Needs == 0 && (!ask.Subset.Set || slices.Contains(ask.Subset.Entries, e.Address))
 }
 
 // bounds is an endpoint's share of the band, in millionths of a request.

@@ -53,6 +53,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 			heirs[name] = lanes(of)
 		} else if len(heirs[name]) == 1 && heirs[name][0] == name {
 			delete(heirs, name)
+			concerned = append(concerned, name) // its endpoints may be others
 		}
 	}
 	for name, of := range heirs {
@@ -69,6 +70,13 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	m.queue.Regroup(heirs, moves)
 	m.pending.regroup = nil
 	m.moves = renew(moves)
+	if g.Any() { // and lanes without waiters may be named for another model than that by which they were explored
+		for len(m.lanes.all) > 0 {
+			n := m.lanes.all[len(m.lanes.all)-1]
+			m.open(n)
+			m.lanes.drop(n)
+		}
+	}
 	for _, name := range concerned {
 		if n := m.lanes.notes[name]; n != nil {
 			m.lanes.drop(n)

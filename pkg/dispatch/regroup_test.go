@@ -216,12 +216,13 @@ func TestOverlappingLanesAreAskedEach(t *testing.T) {
 type mix struct {
 	*fleetOf
 	random *rand.Rand
-	moves  int // of waiters to another lane
+	moves  int  // of waiters to another lane
+	needs  bool // requests have needs, which some engines lack
 }
 
 // serves reports whether an endpoint may serve a request, as its client would say.
 func serves(e *scheduling.Endpoint, ask scheduling.Ask) bool {
-	return (len(e.Models) == 0 || ask.Model == "" || slices.Contains(e.Models, ask.Model)) &&
+	return (len(e.Models) == 0 || ask.Model == "" || slices.Contains(e.Models, ask.Model)) && e.Lacks&ask.Needs == 0 &&
 		(!ask.Subset.Set || slices.Contains(ask.Subset.Entries, e.Address))
 }
 
@@ -238,7 +239,8 @@ func (x *mix) set(w *Waiter) (set string) {
 // alike reports whether two requests of a flow are for the same endpoints, by their models alone, or are for the pool.
 func (x *mix) alike(a, b *Waiter) bool {
 	p, q := a.Owner().(scheduling.Ask), b.Owner().(scheduling.Ask)
-	return !p.Subset.Set && !q.Subset.Set && (p.Model == "") == (q.Model == "") && x.set(a) == x.set(b)
+	return !p.Subset.Set && !q.Subset.Set && p.Needs == q.Needs && (p.Needs == 0 && (p.Model == "") == (q.Model == "") || p.Model == q.Model) &&
+		x.set(a) == x.set(b)
 }
 
 // ask is what a random request asks for, of what somebody could serve.
@@ -253,6 +255,9 @@ func (x *mix) ask() scheduling.Ask {
 		}
 		ask.Subset.Set = true
 	}
+	if x.needs && x.random.IntN(2) == 0 {
+		ask.Needs = scheduling.Needs(1 + x.random.IntN(3))
+	}
 	return ask
 }
 
@@ -262,6 +267,9 @@ func (x *mix) load() {
 		e := &x.endpoints[(i+x.random.IntN(len(x.endpoints)))%len(x.endpoints)]
 		e.Ready = x.random.IntN(8) > 0
 		e.Models = nil
+		if x.needs {
+			e.Lacks = []scheduling.Needs{0, 0, scheduling.NeedImage, scheduling.NeedAudio}[x.random.IntN(4)]
+		}
 		for n := x.random.IntN(12); n > 0; n-- {
 			e.Models = append(e.Models, string(rune('a'+x.random.IntN(8))))
 		}
@@ -309,7 +317,7 @@ func (x *mix) check(before []*Waiter) {
 			x.t.Fatalf("lane %q is of the endpoints %s and of %s", lane, known, set)
 		}
 		lanes[lane] = set
-		if !ask.Subset.Set && ask.Model != "" {
+		if !ask.Subset.Set && ask.Model != "" && ask.Needs == 0 {
 			if known, seen := sets[set]; seen && known != lane {
 				x.t.Fatalf("the endpoints %sare lanes %q and %q", set, known, lane)
 			}
@@ -366,7 +374,7 @@ func TestRegroupingsWhileRequestsWait(t *testing.T) {
 	moves, preempted := 0, 0
 	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.OneFlow} {
 		for seed := range uint64(30) {
-			x := &mix{random: rand.New(rand.NewPCG(seed, 9))}
+			x := &mix{random: rand.New(rand.NewPCG(seed, 9)), needs: seed%2 == 0}
 			x.fleetOf = newFleetOf(t, []int{6, 6, 6, 6, 300}[seed%5], func(i int) []string { return []string{"a", "b", string(rune('c' + i))} }, func(cfg *Config) {
 				cfg.Queue.Discipline = discipline
 				cfg.Queue.Tiers = []fairqueue.TierConfig{
@@ -389,7 +397,7 @@ func TestRegroupingsWhileRequestsWait(t *testing.T) {
 			}
 			// At last every engine has every model, and all go.
 			for i := range x.endpoints {
-				x.endpoints[i].Models, x.endpoints[i].Ready = nil, true
+				x.endpoints[i].Models, x.endpoints[i].Ready, x.endpoints[i].Lacks = nil, true, 0
 			}
 			x.publish()
 			for len(x.going) > 0 {

@@ -174,6 +174,7 @@ func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 	var endpoints []scheduling.Endpoint
 	var ready []stock.Backend
 	models := d.chance(3)
+	lacking := d.version%3 == 1
 	for id := range 6 {
 		if d.chance(6) {
 			continue
@@ -190,6 +191,9 @@ func (d *driver) somePool() (*scheduling.Snapshot, []stock.Backend) {
 		}
 		if d.chance(4) {
 			e.MaxInFlight = 1 + d.lot.IntN(6)
+		}
+		if lacking && id%2 == 1 {
+			e.Lacks = scheduling.NeedImage | scheduling.Needs(id)
 		}
 		endpoints = append(endpoints, e)
 		if e.Ready {
@@ -298,6 +302,9 @@ func (d *driver) arrive() {
 	ask := scheduling.Ask{Model: []string{"", "chat", "agent", "embed"}[d.lot.IntN(4)], Adapter: d.chance(4)}
 	if d.chance(4) {
 		ask.Subset = scheduling.Subset{Set: true, Entries: []string{"10.0.0.1:80", "10.0.0.2", "10.0.0.3:80", "[::1]:5"}[d.lot.IntN(3):]}
+	}
+	if n := d.machine.Arrived(); n%5 == 0 {
+		ask.Needs = scheduling.Needs(n/5) & scheduling.AllNeeds
 	}
 	q, err := d.scheduler.Prepare(snapshot, ask)
 	if err != nil {

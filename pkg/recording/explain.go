@@ -108,16 +108,19 @@ func asks(a *dispatch.Arrival) string {
 		return "any endpoint"
 	}
 	r := q.Recalled()
+	text := "any endpoint"
 	switch {
 	case r.Confined && r.Model != "":
-		return fmt.Sprintf("model %q within a subset of %d endpoints", r.Model, len(r.Subset))
+		text = fmt.Sprintf("model %q within a subset of %d endpoints", r.Model, len(r.Subset))
 	case r.Confined:
-		return fmt.Sprintf("a subset of %d endpoints", len(r.Subset))
+		text = fmt.Sprintf("a subset of %d endpoints", len(r.Subset))
 	case r.Model != "":
-		return fmt.Sprintf("model %q", r.Model)
-	default:
-		return "any endpoint"
+		text = fmt.Sprintf("model %q", r.Model)
 	}
+	if r.Needs != 0 {
+		text += " that supports " + strings.Join(r.Needs.Names(), ", ")
+	}
+	return text
 }
 
 // event notes what the request waits for before each event.

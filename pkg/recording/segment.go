@@ -27,6 +27,7 @@ type segment struct {
 type constraintKey struct {
 	model, lane       string
 	adapter, confined bool
+	needs             scheduling.Needs
 }
 
 func newSegment(base time.Time) *segment {
@@ -85,9 +86,12 @@ func (s *segment) text(t string, shown func(string) string) {
 	}
 }
 
+// isAdapter is set in the number of a constraint that has its needs, in the bits above, if its model is an adapter.
+const isAdapter = 1
+
 // constraint writes the constraint of a query in the same way.
 func (s *segment) constraint(r scheduling.Recalled) {
-	key := constraintKey{r.Model, r.Lane, r.Adapter, r.Confined}
+	key := constraintKey{r.Model, r.Lane, r.Adapter, r.Confined, r.Needs}
 	if len(s.constraints) > 0 && key == s.lastConstraint { // as most of them are
 		s.number(s.lastNumber)
 		return
@@ -104,7 +108,11 @@ func (s *segment) constraint(r scheduling.Recalled) {
 	}
 	s.bytes([]byte(r.Model))
 	s.bytes([]byte(r.Lane))
-	s.flag(r.Adapter)
+	asked := uint64(r.Needs) << 1
+	if r.Adapter {
+		asked |= isAdapter
+	}
+	s.number(asked)
 	if !r.Confined {
 		s.number(0)
 		return
@@ -212,7 +220,9 @@ func (r *reader) constraint() (c scheduling.Recalled) {
 	if n < len(r.constraints) {
 		return r.constraints[n]
 	}
-	c.Model, c.Lane, c.Adapter = string(r.bytes()), string(r.bytes()), r.flag()
+	c.Model, c.Lane = string(r.bytes()), string(r.bytes())
+	asked := r.index((int(scheduling.AllNeeds) + 1) << 1)
+	c.Adapter, c.Needs = asked&isAdapter != 0, scheduling.Needs(asked>>1)
 	if entries := r.count(1); entries > 0 {
 		c.Confined = true
 		for range entries - 1 {

@@ -13,6 +13,7 @@ type constraint struct {
 	confined bool       // the request has a subset
 	entries  []HostPort // that subset, canonical
 	text     string     // and as it appears in the lane's name
+	needs    Needs
 	// uncached is how many tokens of its prompt an engine has to read that serves requests, at least; 0: unknown.
 	uncached int64
 }
@@ -20,21 +21,29 @@ type constraint struct {
 // reachOf applies the scheduler's filters. The snapshot shares the reach of the common cases, the whole pool and all
 // that serve a model; a subset is looked up entry by entry.
 func (s *Scheduler) reachOf(snap *Snapshot, c *constraint) *reach {
-	byModel := s.filtersModel && c.model != "" && snap.listsModels
+	needs := s.needsOf(snap, c)
 	if !s.filtersSubset || !c.confined {
-		if !byModel {
-			return snap.whole
-		}
-		if m, ok := snap.byModel[c.model]; ok {
-			return m.reach
-		}
-		return snap.anyModel
+		return s.servingReach(snap, c.model).meeting(needs)
 	}
 	positions := snap.named(c.entries)
-	if byModel {
+	if s.filtersModel && c.model != "" && snap.listsModels {
 		positions = snap.serving(positions, c.model)
 	}
+	if needs != 0 {
+		positions = snap.meeting(positions, needs)
+	}
 	return newReach(snap, positions)
+}
+
+// servingReach returns the reach of all that serve a model.
+func (s *Scheduler) servingReach(snap *Snapshot, model string) *reach {
+	if !s.filtersModel || model == "" || !snap.listsModels {
+		return snap.whole
+	}
+	if m, ok := snap.byModel[model]; ok {
+		return m.reach
+	}
+	return snap.anyModel
 }
 
 // named returns the positions of the members that the entries name, ascending. No two canonical entries name the same
@@ -52,17 +61,25 @@ func (s *Snapshot) named(entries []HostPort) []int32 {
 	return positions
 }
 
-// laneName returns the lane's name on the snapshot. Models that are served by the same endpoints have one lane. Where there
-// are prefill engines, long prompts have lanes of their own.
+// laneName returns the lane's name on the snapshot. Models that are served by the same endpoints have one lane. Needs that
+// some of these do not meet have lanes of their own, and so have long prompts where there are prefill engines.
 func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
 	lane := s.servingLane(snap, c)
-	switch {
-	case !s.isLong(snap, c):
-		return lane
-	case lane == "":
-		return longLane
+	if needs := s.needsOf(snap, c); needs != 0 {
+		lane = joined(lane, needsLane+needs.String())
 	}
-	return lane + " " + longLane
+	if s.isLong(snap, c) {
+		lane = joined(lane, longLane)
+	}
+	return lane
+}
+
+// joined joins two parts of a lane's name, the first of which may be empty.
+func joined(lane, part string) string {
+	if lane == "" {
+		return part
+	}
+	return lane + " " + part
 }
 
 // servingLane returns the name of the lane of short prompts.

@@ -24,6 +24,11 @@
 // are served by equal sets have one name: a base model and its adapters on the same engines are one lane. Subsets that are
 // written differently are lanes of their own, even if they name the same endpoints.
 //
+// What a request needs besides its model ([Needs]) is part of its lane as well, as far as some endpoint of the model does not
+// meet it: "model=a needs=image". Where no endpoint lacks anything there are no such lanes. Different needs that the same
+// endpoints meet are lanes of their own. A snapshot in which an endpoint lacks something, and models get other lanes or are
+// served by endpoints that lack other needs, may regroup any lane.
+//
 // A snapshot in which models are served by other sets than before, or no more by equal ones, regroups them: lanes split,
 // merge, or get another name ([Regrouping]). [Snapshot.Next] compares the two before the lock, in O(models). One more or one
 // less endpoint of the same models, and readiness, regroup nothing.

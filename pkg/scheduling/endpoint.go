@@ -40,6 +40,8 @@ type Endpoint struct {
 	// PrefillTokens is how many tokens of prompts a prefill engine may be reading before it gets no other one, which may have
 	// any length; 0 means Config.PrefillTokens.
 	PrefillTokens int64 `json:",omitempty"`
+	// Lacks are the needs of requests that its engine cannot meet.
+	Lacks Needs `json:",omitempty"`
 }
 
 // Serves reports whether the endpoint serves the model. An endpoint that lists no models serves any, and any endpoint

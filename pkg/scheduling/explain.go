@@ -54,6 +54,8 @@ type Candidate struct {
 type Failure struct {
 	Filter string `json:"filter"`
 	Reason string `json:"reason"`
+	// Tag is the constraint's tag by MindRouter; "" for filters that it does not have.
+	Tag string `json:"tag,omitempty"`
 }
 
 // Explain explains how the board rates the request's endpoints now; after a Place, the request itself is counted. It
@@ -83,20 +85,23 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	for _, name := range b.scheduler.config.Filters {
 		f := filters[slices.IndexFunc(filters, func(f filter) bool { return f.name == name })]
 		if !f.passes(&q.constraint, m) {
-			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m)})
+			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m), Tag: f.tag})
 		}
 	}
 	if !m.Work.Serves() {
 		c.Failed = append(c.Failed, Failure{Filter: filterRole, Reason: "its role is " + m.Work.String()})
 	}
+	if lacks := m.Lacks & q.needs; lacks != 0 && m.Work.Serves() {
+		c.Failed = append(c.Failed, Failure{Filter: filterNeeds, Reason: "does not support " + lacks.String(), Tag: lacks.Tag()})
+	}
 	if s.held() >= s.limit {
-		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have"})
+		c.Failed = append(c.Failed, Failure{Filter: filterMaxInFlight, Reason: "as many in flight as it may have", Tag: TagCapacity})
 	}
 	if s.full() {
-		c.Failed = append(c.Failed, Failure{Filter: filterBound, Reason: "as many requests there as its upper bound"})
+		c.Failed = append(c.Failed, Failure{Filter: filterBound, Reason: "as many requests there as its upper bound", Tag: TagCapacity})
 	}
 	if s.tokens.full() {
-		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "its requests take as many tokens as it may"})
+		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "its requests take as many tokens as it may", Tag: TagMemory})
 	}
 	c.Total = s.total
 	if q.adapter {

@@ -20,9 +20,9 @@ func TestExplain(t *testing.T) {
 	}
 	want := [][]Failure{
 		nil,
-		{{FilterReady, "not ready"}, {FilterSubset, "not in the subset"}, {FilterModel, "does not serve the model a"}},
-		{{FilterSubset, "not in the subset"}},
-		{{filterMaxInFlight, "as many in flight as it may have"}},
+		{{FilterReady, "not ready", ""}, {FilterSubset, "not in the subset", ""}, {FilterModel, "does not serve the model a", TagModel}},
+		{{FilterSubset, "not in the subset", ""}},
+		{{filterMaxInFlight, "as many in flight as it may have", TagCapacity}},
 	}
 	for i, c := range d.Candidates {
 		if !reflect.DeepEqual(c.Failed, want[i]) {

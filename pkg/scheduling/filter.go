@@ -14,6 +14,9 @@ const filterMaxInFlight = "max-in-flight"
 // filterBound is that name for an endpoint's own upper bound of requests.
 const filterBound = "bound"
 
+// filterNeeds is that name for an endpoint that does not meet a need of the request's.
+const filterNeeds = "needs"
+
 // filterRole is that name for an endpoint whose engine does not answer requests.
 const filterRole = "role"
 
@@ -24,6 +27,7 @@ const filterTokens = "tokens"
 // holds until the next snapshot.
 type filter struct {
 	name string
+	tag  string // of a Failure
 	// passes is only called with a constraint that sets what the filter looks at.
 	passes func(c *constraint, m *member) bool
 	// reason explains why an endpoint does not pass.
@@ -34,6 +38,7 @@ type filter struct {
 var filters = []filter{
 	{
 		name:   FilterModel,
+		tag:    TagModel,
 		passes: func(c *constraint, m *member) bool { return m.Serves(c.model) },
 		reason: func(c *constraint, _ *member) string { return "does not serve the model " + quoted(c.model) },
 	},

@@ -56,7 +56,7 @@ func (o *oracle) belowCost(bounds map[EndpointID]int64) bool {
 func (o *oracle) lane(ask Ask) (lane []Endpoint) {
 	for _, e := range o.pool {
 		serves := ask.Model == "" || len(e.Models) == 0 || slices.Contains(e.Models, ask.Model)
-		if e.Ready && serves && (!ask.Subset.Set || slices.ContainsFunc(ask.Subset.Entries, func(entry string) bool { return names(entry, e.Address) })) {
+		if e.Ready && serves && e.Lacks&ask.Needs == 0 && (!ask.Subset.Set || slices.ContainsFunc(ask.Subset.Entries, func(entry string) bool { return names(entry, e.Address) })) {
 			lane = append(lane, e)
 		}
 	}

@@ -110,9 +110,11 @@ func (w *world) changeOne() {
 		return
 	}
 	pool := slices.Clone(w.o.pool)
-	switch e := &pool[w.r.IntN(len(pool))]; w.r.IntN(3) {
+	switch e := &pool[w.r.IntN(len(pool))]; w.r.IntN(4) {
 	case 0:
 		e.Ready = !e.Ready
+	case 3:
+		e.Lacks ^= w.need()
 	case 1:
 		e.MaxInFlight = w.r.IntN(3)
 	default:
@@ -179,7 +181,7 @@ func (w *world) costs(i int, cost int64) {
 
 func (w *world) changePool() {
 	var pool []Endpoint
-	listing := w.r.IntN(3) > 0
+	listing, lacking := w.r.IntN(3) > 0, w.r.IntN(2) > 0
 	for _, e := range w.known {
 		if w.r.IntN(4) == 0 {
 			continue
@@ -191,6 +193,9 @@ func (w *world) changePool() {
 		if w.r.IntN(3) == 0 {
 			e.MaxInFlight = 1 + w.r.IntN(4)
 		}
+		if lacking && w.r.IntN(2) == 0 {
+			e.Lacks = w.need() | w.need()
+		}
 		pool = append(pool, e)
 	}
 	w.setPool(pool)
@@ -201,8 +206,14 @@ func (w *world) changePool() {
 	}
 }
 
+// need draws a need.
+func (w *world) need() Needs { return 1 << w.r.IntN(3) }
+
 func (w *world) arrive() {
 	ask := Ask{Model: worldModels[w.r.IntN(len(worldModels))]}
+	if w.r.IntN(3) == 0 {
+		ask.Needs = w.need() | w.need()
+	}
 	if w.r.IntN(2) == 0 {
 		ask.Subset.Set = true
 		n := 1 + w.r.IntN(3)

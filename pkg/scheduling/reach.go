@@ -12,6 +12,10 @@ type reach struct {
 	positions []int32 // those of them that serve requests
 	ready     []int32 // the ready ones of these
 	prefills  []int32 // the members that are prefill engines, ready or not
+	// lacked are the needs that some of positions do not meet, and narrowed the members that meet each combination of these.
+	// Reaches that requests do not share, and narrowed ones, have none.
+	lacked   Needs
+	narrowed []*reach
 	// whole reports whether it has every ready member.
 	whole bool
 	// words has a bit for the position of each ready endpoint; below has the number of ready ones in the words before.

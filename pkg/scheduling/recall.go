@@ -9,6 +9,8 @@ type Recalled struct {
 	Adapter  bool
 	Confined bool
 	Subset   []HostPort
+	// Needs are what was needed besides.
+	Needs Needs
 	// Lane is the lane as it was named when the request came. It is for readers: a board names it anew.
 	Lane string
 	// Ratings is what was known of its prompt; nil: nothing.
@@ -20,14 +22,15 @@ type Recalled struct {
 // Recalled returns what the query was made of. Its slices must not be changed.
 func (q *Query) Recalled() Recalled {
 	return Recalled{
-		Model: q.model, Adapter: q.adapter, Confined: q.confined, Subset: q.entries, Lane: q.lane, Ratings: q.ratings, AtPrefill: q.atPrefill,
+		Model: q.model, Adapter: q.adapter, Confined: q.confined, Subset: q.entries, Needs: q.needs, Lane: q.lane,
+		Ratings: q.ratings, AtPrefill: q.atPrefill,
 	}
 }
 
 // Query returns a query that a board treats as it would the one that r was taken from.
 func (r Recalled) Query() *Query {
 	q := &Query{
-		constraint: constraint{model: r.Model, adapter: r.Adapter, confined: r.Confined, entries: r.Subset},
+		constraint: constraint{model: r.Model, adapter: r.Adapter, confined: r.Confined, entries: r.Subset, needs: r.Needs},
 		lane:       r.Lane, ratings: r.Ratings, atPrefill: r.AtPrefill, prefill: -1,
 	}
 	if r.Ratings != nil && r.Ratings.Prompt > 0 {

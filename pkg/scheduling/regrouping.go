@@ -16,7 +16,7 @@ type Regrouping struct {
 
 // regroupingOf returns how the lanes before have become those after; nil if each model has the lane that it had.
 func regroupingOf(before, after *Snapshot) *Regrouping {
-	if before.listsModels != after.listsModels || before.reads != after.reads {
+	if before.listsModels != after.listsModels || before.reads != after.reads || lacksOtherwise(before, after) {
 		return &Regrouping{all: true}
 	}
 	heirs := map[string][]string{}
@@ -48,6 +48,23 @@ func regroupingOf(before, after *Snapshot) *Regrouping {
 	return &Regrouping{heirs: heirs}
 }
 
+// lacksOtherwise reports whether lanes of needs may have other names, or mean other sets, after a change: a model is served
+// by endpoints that lack other needs than before. Where none lacks anything, there are no such lanes.
+func lacksOtherwise(before, after *Snapshot) bool {
+	if before.lacked|after.lacked == 0 {
+		return false
+	}
+	if before.whole.lacked != after.whole.lacked || before.anyModel.lacked != after.anyModel.lacked || len(before.byModel) != len(after.byModel) {
+		return true
+	}
+	for model, m := range before.byModel {
+		if now, listed := after.byModel[model]; !listed || now.lacked != m.lacked || now.lane != m.lane {
+			return true
+		}
+	}
+	return false
+}
+
 // regroupingSince returns the regrouping since another snapshot, or nil if there was none.
 func (s *Snapshot) regroupingSince(before *Snapshot) *Regrouping {
 	if s.since == before.mark {
@@ -67,6 +84,9 @@ func (g *Regrouping) And(next *Regrouping) *Regrouping {
 		return &Regrouping{all: true}
 	}
 }
+
+// Any reports whether any lane may have become any other.
+func (g *Regrouping) Any() bool { return g.all }
 
 // Heirs returns, for a lane that does not go on as it was, the lanes to which its requests belong now, with or without
 // itself. known is false if it may be any, and changed if the lane goes on.

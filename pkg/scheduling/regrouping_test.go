@@ -12,8 +12,10 @@ import (
 func TestRegrouping(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "*", "a b", `a" model=b`, "e", "f"}
 	hosts := addresses(4)
+	lacking := false
 	pool := func(random *rand.Rand) []Endpoint {
 		var all []Endpoint
+		lacks := lacking && random.IntN(3) > 0
 		for i, address := range hosts {
 			if random.IntN(8) == 0 {
 				continue
@@ -26,6 +28,9 @@ func TestRegrouping(t *testing.T) {
 					}
 				}
 			}
+			if lacks && random.IntN(2) == 0 {
+				e.Lacks = Needs(random.IntN(4))
+			}
 			all = append(all, e)
 		}
 		return all
@@ -34,11 +39,13 @@ func TestRegrouping(t *testing.T) {
 	for _, model := range append([]string{"", "nobody's"}, names...) {
 		for _, entries := range [][]string{nil, {hosts[0]}, {hosts[1], hosts[2]}, {`odd " entry`, hosts[0]}, {"odd model=a"}} {
 			asks = append(asks, Ask{Model: model, Subset: Subset{Set: entries != nil, Entries: entries}})
+			asks = append(asks, Ask{Model: model, Subset: Subset{Set: entries != nil, Entries: entries}, Needs: Needs(len(asks)%3 + 1)})
 		}
 	}
 	moved := 0
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 5))
+		lacking = seed%3 == 2
 		s := mustNew(t)
 		b := NewBoard(s, nil)
 		first := NewSnapshot(1, pool(random))
@@ -46,7 +53,7 @@ func TestRegrouping(t *testing.T) {
 		b.TakeRegrouping()
 		var queries []*Query
 		for _, ask := range asks {
-			q := &Query{constraint: constraint{model: ask.Model, confined: ask.Subset.Set, entries: ask.Subset.canonical()}}
+			q := &Query{constraint: constraint{model: ask.Model, confined: ask.Subset.Set, entries: ask.Subset.canonical(), needs: ask.Needs}}
 			if q.confined {
 				q.text = subsetLane(q.entries)
 			}

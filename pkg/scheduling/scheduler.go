@@ -31,10 +31,10 @@ func New(config Config) (*Scheduler, error) {
 }
 
 // Prepare does everything that depends only on the request and the snapshot. It fails with ErrSubsetEmpty,
-// ErrSubsetForeign, ErrModelElsewhere, ErrModelDeparted or ErrModelUnknown (wrapped with the value) if no endpoint known now
+// ErrSubsetForeign, ErrModelElsewhere, ErrModelDeparted or ErrModelUnknown (wrapped with the value), or an UnmetError, if no endpoint known now
 // can ever serve the request. In an empty pool, or if the endpoints that it may use are not ready, it succeeds: such a request waits.
 func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
-	q := &Query{constraint: constraint{model: ask.Model, adapter: ask.Adapter && ask.Model != ""}}
+	q := &Query{constraint: constraint{model: ask.Model, adapter: ask.Adapter && ask.Model != "", needs: ask.Needs & AllNeeds}}
 	if s.filtersSubset && ask.Subset.Set {
 		q.confined, q.entries = true, ask.Subset.canonical()
 		if len(q.entries) == 0 {
@@ -45,6 +45,13 @@ func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 	q.renew(s, snap)
 	if len(q.reach.positions) > 0 || len(snap.whole.positions) == 0 {
 		return q, nil
+	}
+	if needs := s.needsOf(snap, &q.constraint); needs != 0 {
+		without := q.constraint
+		without.needs = 0
+		if base := s.reachOf(snap, &without); len(base.positions) > 0 {
+			return nil, fmt.Errorf("scheduling: preparing: %w", s.unmet(snap, base, needs))
+		}
 	}
 	if q.confined && len(newReach(snap, snap.named(q.entries)).positions) == 0 {
 		return nil, fmt.Errorf("scheduling: preparing: %w: %s", ErrSubsetForeign, abridged(q.entries))

@@ -14,6 +14,7 @@ type Snapshot struct {
 	members []member // by ID, which is the ring order
 	ready   int      // how many of them are, and serve requests
 	reads   bool     // some are prefill engines, ready or not
+	lacked  Needs    // that some do not meet
 
 	// These depend on IDs and addresses only, so snapshots that differ in other things share them.
 	ring      *ring
@@ -93,6 +94,7 @@ func (s *Snapshot) derive() {
 			s.ready++
 		}
 		s.reads = s.reads || e.Work == WorkPrefill
+		s.lacked |= e.Lacks & AllNeeds
 	}
 	s.deriveReaches()
 }
@@ -140,7 +142,18 @@ func (s *Snapshot) deriveReaches() {
 		m.lane = lanes[m.reach]
 		s.byModel[model] = m
 	}
+	if s.lacked == 0 {
+		return
+	}
+	s.whole.narrow(s)
+	s.anyModel.narrow(s)
+	for r := range lanes { // each by itself, so in any order
+		r.narrow(s)
+	}
 }
+
+// Lacked returns the needs that some endpoint does not meet.
+func (s *Snapshot) Lacked() Needs { return s.lacked }
 
 // laneOf returns the name of the lane of the requests that need a model, and have no subset. The snapshot lists models.
 func (s *Snapshot) laneOf(model string) string {

@@ -9,6 +9,7 @@ type vital struct {
 	work  Work
 	reads bool  // it is a prefill engine that is ready
 	most  int64 // PrefillTokens
+	lacks Needs
 }
 
 const noLimit = int32(^uint32(0) >> 1)
@@ -20,6 +21,7 @@ func vitalOf(e *Endpoint) vital {
 	v := vital{
 		limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready && e.Work.Serves(),
 		work: e.Work, reads: e.Ready && e.Work == WorkPrefill, most: e.PrefillTokens,
+		lacks: e.Lacks,
 	}
 	if e.MaxInFlight > 0 {
 		v.limit = int32(min(e.MaxInFlight, int(noLimit)))

@@ -23,6 +23,8 @@ type Ask struct {
 	Adapter bool
 	// Subset confines the request.
 	Subset Subset
+	// Needs are what it needs besides its model.
+	Needs Needs
 }
 
 // canonical returns the entries normalised and sorted, without duplicates, blanks, and entries that another one covers

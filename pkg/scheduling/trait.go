@@ -6,6 +6,7 @@ type Trait struct {
 	place HostPort
 	model string
 	any   bool // it serves any model
+	every bool // every endpoint has it
 }
 
 // IsModel reports whether the trait is a model, or any.
@@ -21,6 +22,8 @@ func (b *Board) Traits(q *Query, some []Trait) []Trait {
 		}
 	case b.scheduler.filtersModel && q.model != "":
 		some = append(some, Trait{model: q.model}, Trait{any: true})
+	case b.scheduler.needsOf(b.snap, &q.constraint) != 0:
+		some = append(some, Trait{every: true})
 	}
 	return some
 }
@@ -35,6 +38,9 @@ func (b *Board) TraitsOf(id EndpointID, some []Trait) (traits []Trait, known boo
 	some = append(some, Trait{place: m.at}, Trait{place: HostPort{Host: m.at.Host}})
 	if len(m.Models) == 0 {
 		some = append(some, Trait{any: true})
+	}
+	if b.snap.lacked != 0 {
+		some = append(some, Trait{every: true})
 	}
 	for _, model := range m.Models {
 		some = append(some, Trait{model: model})
