@@ -225,6 +225,9 @@ func (o *loadOptions) source() (simulate.Source, func() error, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", o.file, err)
 		}
+		if err := w.CheckOpen(); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", o.file, err)
+		}
 		o.block = w.Block()
 		return &faster{w.Requests(o.seed), o.speed}, func() error { return nil }, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-epp/weir/cmd/epp/app"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/simulate"
+	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
@@ -47,6 +48,8 @@ type simulateOptions struct {
 	repeat          int
 	requests        int
 	flow            string
+	estimates       []string
+	service         bool
 	json            bool
 	plots           string
 	recording       string
@@ -76,6 +79,9 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
 	set.IntVar(&o.requests, "requests", 0, "number of requests after which a trace ends; 0: all")
 	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
+	set.StringSliceVar(&o.estimates, "estimates", []string{"learned"}, "what requests are charged before their end, in tokens: learned as by epp, "+
+		"exact, within-50%, streamed or late; with several, a result of each (docs/fairness.md)")
+	set.BoolVar(&o.service, "service", false, "print how evenly flows were served, instead of waits and hits; with --workload")
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
 	set.StringVar(&o.plots, "plots", "", "`file` for a picture of the run over time, an .svg: service by flow, waits, TTFT, hits, engines")
 	set.StringVar(&o.record, "record", "", "`file` for a recording of the one configuration, as epp makes it, for weir explain and --recording")
@@ -137,9 +143,17 @@ func (o *simulateOptions) check() error {
 		without("--trace", "speed", "repeat", "requests", "flow")
 	}
 	if o.recording != "" {
-		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "record", "seeds")
+		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "record", "seeds", "estimates")
 	}
-	configs := len(o.configs) + len(o.profiles)
+	for _, text := range o.estimates {
+		if _, err := simulate.ParseEstimates(text); err != nil {
+			bad("estimates", "%s: %v", text, err)
+		}
+	}
+	if o.workload == "" && o.service {
+		bad("service", "has no use without --workload")
+	}
+	configs := (len(o.configs) + len(o.profiles)) * len(o.estimates)
 	if o.record != "" && configs > 1 {
 		bad("record", "%d configurations: only one can be recorded", configs)
 	}
@@ -188,6 +202,9 @@ func (o *simulateOptions) run(stdout, stderr io.Writer) error {
 	}
 	if err := o.draw(reports); err != nil {
 		return err
+	}
+	if o.service {
+		return o.print(stdout, reports, simulate.WriteServiceTable)
 	}
 	return o.print(stdout, reports, simulate.WriteTable)
 }
@@ -306,8 +323,16 @@ func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.
 	} else if _, err := os.Stat(o.trace); err != nil {
 		problems = append(problems, err)
 	}
+	if o.service && workload != nil {
+		if err := workload.CheckService(); err != nil {
+			problems = append(problems, fmt.Errorf("%s: --service: %w", o.workload, err))
+		}
+	}
 	for i := range runs {
 		runs[i].Engines = engines
+		if o.service && workload != nil {
+			runs[i].Service = workload.Duration.Std()
+		}
 		if workload != nil {
 			runs[i].Weights = workload.Weights()
 			if err := workload.CheckTiers(&runs[i].Config); err != nil && len(problems) == 0 {
@@ -315,7 +340,27 @@ func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.
 			}
 		}
 	}
-	return runs, workload, errors.Join(problems...)
+	return o.withEstimates(runs), workload, errors.Join(problems...)
+}
+
+// withEstimates returns each run with each of the estimates. Where costs are no tokens there is nothing to estimate.
+func (o *simulateOptions) withEstimates(runs []simulate.Options) (all []simulate.Options) {
+	for _, run := range runs {
+		for i, text := range o.estimates {
+			one := run
+			one.Estimates, _ = simulate.ParseEstimates(text) // checked
+			if run.Config.Cost != string(extproc.CostTokens) {
+				if i > 0 {
+					break
+				}
+				one.Estimates = simulate.Estimates{}
+			} else if len(o.estimates) > 1 {
+				one.Name += ", " + text
+			}
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // pool returns the engines that the flags describe.

@@ -45,17 +45,21 @@ func TestSimulateErrors(t *testing.T) {
 		"":                                       "--workload: missing",
 		"--workload w.yaml --trace t.jsonl":      "there is more than one of --workload, --trace and --recording",
 		"--workload w.yaml --speed 2 --repeat 3": "--speed: has no use without --trace\n--repeat: has no use without --trace",
-		"--trace t.jsonl --speed 0 --engines 0 --slots 0":        "--engines: 0: must be from 1 to 4096\n--slots: 0: must be from 1 to 1048576\n--speed: 0: must be from 0.001 to 1000",
-		"--recording not.recording --engines 2":                  "--engines: has no use without --workload or --trace",
-		"--recording not.recording":                              "not.recording: this is no recording",
-		"--workload w.yaml --plots x.png":                        "--plots: x.png: must end in .svg",
-		"--workload w.yaml --profile wfq --profile x --record y": "--record: 2 configurations: only one can be recorded",
-		"--workload bad.yaml --config c.yaml --config none.yaml": "c: invalid: fairRequestQueue.queueTTL: 0s: must be above 0s (line 1)|none.yaml: no such file|bad.yaml: invalid, 3 problems:",
-		"--workload own.yaml --engines 3":                        "--engines: own.yaml has engines of its own",
-		"--workload tier.yaml --profile wfq":                     `tier.yaml: with wfq: invalid: clients[0].tier: "vip": must be one of the configuration's tiers`,
-		"--trace t.jsonl":                                        "t.jsonl: line 1: input_length: missing; output_length: missing",
-		"--trace none.jsonl":                                     "none.jsonl: no such file",
-		"--workload w.yaml --profile nobody":                     `profile: "nobody"`,
+		"--trace t.jsonl --speed 0 --engines 0 --slots 0":                   "--engines: 0: must be from 1 to 4096\n--slots: 0: must be from 1 to 1048576\n--speed: 0: must be from 0.001 to 1000",
+		"--recording not.recording --engines 2":                             "--engines: has no use without --workload or --trace",
+		"--recording not.recording":                                         "not.recording: this is no recording",
+		"--workload w.yaml --estimates exact,bad":                           "--estimates: bad: must be learned, exact, within-50%",
+		"--trace t.jsonl --service":                                         "--service: has no use without --workload",
+		"--workload w.yaml --service":                                       "w.yaml: --service: invalid: duration: 5s: must be from 1m30s to 4h",
+		"--workload w.yaml --profile wfq --estimates exact,late --record y": "--record: 2 configurations: only one can be recorded",
+		"--workload w.yaml --plots x.png":                                   "--plots: x.png: must end in .svg",
+		"--workload w.yaml --profile wfq --profile x --record y":            "--record: 2 configurations: only one can be recorded",
+		"--workload bad.yaml --config c.yaml --config none.yaml":            "c: invalid: fairRequestQueue.queueTTL: 0s: must be above 0s (line 1)|none.yaml: no such file|bad.yaml: invalid, 3 problems:",
+		"--workload own.yaml --engines 3":                                   "--engines: own.yaml has engines of its own",
+		"--workload tier.yaml --profile wfq":                                `tier.yaml: with wfq: invalid: clients[0].tier: "vip": must be one of the configuration's tiers`,
+		"--trace t.jsonl":                                                   "t.jsonl: line 1: input_length: missing; output_length: missing",
+		"--trace none.jsonl":                                                "none.jsonl: no such file",
+		"--workload w.yaml --profile nobody":                                `profile: "nobody"`,
 		"--workload w.yaml --profile wfq --profile wfq --profile wfq --profile wfq --profile wfq --plots x.svg": "5 configurations: a picture has room for 4",
 	} {
 		code, out, stderr := simulated(t, files, strings.Fields(args)...)
@@ -136,5 +140,23 @@ func TestSimulateARecording(t *testing.T) {
 	}
 	if drawn, err := os.ReadFile(filepath.Join(".", "p.svg")); err != nil || !bytes.HasPrefix(drawn, []byte("<?xml")) {
 		t.Errorf("no picture: %v", err)
+	}
+}
+
+// With several estimates there is a line for each; where costs are no tokens there is one.
+func TestSimulateEstimates(t *testing.T) {
+	files := map[string]string{"w.yaml": strings.Replace(fewRequests, "5s", "90s", 1)}
+	code, stdout, stderr := simulated(t, files, "--workload=w.yaml", "--service", "--profile=recommended", "--profile=wfq",
+		"--estimates=exact,streamed", "--plots=x.svg")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, line := range []string{"\nrecommended, exact ", "\nrecommended, streamed ", "\nwfq "} {
+		if strings.Count(stdout, line) != 1 {
+			t.Errorf("no line %q:\n%s", line, stdout)
+		}
+	}
+	if drawn, err := os.ReadFile("x.svg"); err != nil || !strings.Contains(string(drawn), "difference, of a minute") {
+		t.Error(err)
 	}
 }

@@ -16,6 +16,8 @@ type accounts struct {
 	last   time.Time // when the last answer ended
 	held   []int     // by engine
 	series series
+
+	service *service // nil: it is not counted
 }
 
 // tally is what is counted of some requests.
@@ -60,6 +62,9 @@ func (a *accounts) arrived(v *visit) {
 	a.all.arrived++
 	a.flow(v.asked.Flow).arrived++
 	a.series.flow(v.asked.Flow)
+	if a.service != nil {
+		a.service.arrived(&v.asked)
+	}
 }
 
 func (a *accounts) granted(v *visit) {
@@ -112,6 +117,9 @@ func (a *accounts) finished(v *visit, at time.Time, u use) {
 		}
 	}
 	a.series.finished(v, u)
+	if a.service != nil && !v.first.IsZero() {
+		a.service.finished(&v.asked, v.first.Sub(epoch), at.Sub(epoch))
+	}
 }
 
 // pass is called before time goes on.

@@ -125,6 +125,7 @@ type sender struct {
 	next   time.Duration // when its next request arrives
 	burst  int64         // requests of the present burst that are left
 	sent   int64
+	begun  int64  // of a closed loop: requests that follow no other
 	number uint64 // of its last block that nobody shares
 }
 
@@ -136,6 +137,15 @@ func (s *sender) compare(other *sender) int {
 func (s *sender) advance() bool {
 	if s.Requests > 0 && s.sent >= s.Requests {
 		return false
+	}
+	if s.InFlight > 0 {
+		if s.begun == s.InFlight || s.From.Std() >= s.until {
+			return false // the others follow answers
+		}
+		s.begun++
+		s.sent++
+		s.next = s.From.Std()
+		return true
 	}
 	s.sent++
 	if s.burst--; s.burst > 0 {
@@ -161,10 +171,14 @@ func (s *sender) advance() bool {
 // make makes the request that arrives next.
 func (s *sender) make() Request {
 	r := Request{
-		At: s.next, Flow: s.flow, Tier: s.Tier, MaxOutput: int(s.MaxOutput), Prompt: s.Prompt.draw(s.rng), Output: s.Output.draw(s.rng),
+		At: s.next, Flow: s.flow, Tier: s.Tier, Class: s.Class, MaxOutput: int(s.MaxOutput),
+		Prompt: s.Prompt.draw(s.rng), Output: s.Output.draw(s.rng),
 	}
 	if s.MaxOutput > 0 {
 		r.Output = min(r.Output, r.MaxOutput)
+	}
+	if s.InFlight > 0 {
+		r.loop = s
 	}
 	shared, group := 0, uint64(0)
 	if s.Prefix.Tokens > 0 {
@@ -181,6 +195,37 @@ func (s *sender) make() Request {
 		}
 	}
 	return r
+}
+
+// again returns the request that follows one that has ended, if there is one.
+func (s *sender) again(at time.Duration) (r Request, ok bool) {
+	if at >= s.until || s.Requests > 0 && s.sent >= s.Requests {
+		return Request{}, false
+	}
+	s.sent++
+	r = s.make()
+	r.At = at
+	return r, true
+}
+
+// loops are the requests that follow others, in the order of their arrival.
+type loops struct{ requests []Request }
+
+// afterRejection is the time after which a rejected request of a flow with InFlight is followed by another.
+const afterRejection = time.Second
+
+// follow adds the request that follows one, which has ended, if there is one.
+func (l *loops) follow(ended *Request, at time.Duration) {
+	if ended.loop == nil {
+		return
+	}
+	if r, ok := ended.loop.again(at); ok {
+		n := len(l.requests)
+		for n > 0 && l.requests[n-1].At > at {
+			n--
+		}
+		l.requests = slices.Insert(l.requests, n, r)
+	}
 }
 
 // group draws the group of a request.

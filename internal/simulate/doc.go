@@ -20,9 +20,16 @@
 // An engine cannot take a request whose prompt and answer are larger than its KV cache. Where only some engines can, the
 // request is confined to these, as by a subset; where none can, it is counted as too long, and not offered.
 //
+// # Charges for comparison
+//
+// With [Options.Estimates] requests are charged by other estimates than the meter's, such as an oracle's, and on while their
+// answers grow, where the estimates say so. The final cost stays the meter's. Only costs are changed, not what requests take
+// of the stock in tokens.
+//
 // # What is left out
 //
-// The network takes no time, and nobody leaves early or comes back after a rejection. A request's text has
+// The network takes no time, and nobody leaves early or comes back after a rejection, but for the next request of a closed
+// loop. A request's text has
 // [BytesPerToken] bytes per token; with affinity it has a key for each KiB, made of its hashes. Answers are not
 // cached by engines, so the next request of a conversation finds the prompt of the one before it, and not its answer. An
 // answer's headers, which end preemption, come when the request is sent, or with the first token if the options say that

@@ -14,6 +14,9 @@ func Median(runs []*Report) *Report {
 	r.Runs = len(runs)
 	r.Seconds = median(runs, func(r *Report) float64 { return r.Seconds })
 	r.TooLong = median(runs, func(r *Report) int { return r.TooLong })
+	if r.Service != nil {
+		r.Service = medianService(runs)
+	}
 	var all []*Figures
 	for _, run := range runs {
 		all = append(all, &run.All)
@@ -87,4 +90,21 @@ func medianTimes(list []*Figures, of func(*Figures) *Times) Times {
 		P95: one(func(t *Times) float64 { return t.P95 }), P99: one(func(t *Times) float64 { return t.P99 }),
 		Max: one(func(t *Times) float64 { return t.Max }),
 	}
+}
+
+func medianService(runs []*Report) *ServiceFigures {
+	one := func(of func(*ServiceFigures) float64) float64 {
+		return median(runs, func(r *Report) float64 { return of(r.Service) })
+	}
+	f := &ServiceFigures{
+		MaxDifference:   one(func(f *ServiceFigures) float64 { return f.MaxDifference }),
+		MeanDifference:  one(func(f *ServiceFigures) float64 { return f.MeanDifference }),
+		Jain:            one(func(f *ServiceFigures) float64 { return f.Jain }),
+		LeastJain:       one(func(f *ServiceFigures) float64 { return f.LeastJain }),
+		TokensPerSecond: one(func(f *ServiceFigures) float64 { return f.TokensPerSecond }),
+	}
+	for _, r := range runs {
+		f.WorstDifference = max(f.WorstDifference, r.Service.WorstDifference)
+	}
+	return f
 }

@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"time"
+
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 	"github.com/weir-epp/weir/pkg/extproc/body"
@@ -32,6 +34,10 @@ type Options struct {
 	Seed uint64
 	// FirstTokens is set if Weir sees first tokens: a first-token gate, for example.
 	FirstTokens bool
+	// Estimates determine what requests are charged before their end.
+	Estimates Estimates
+	// Service, if above 0, is how long requests arrive; the report then says how evenly flows were served.
+	Service time.Duration
 	// Record makes a recording, as epp makes one, which the report has.
 	Record bool
 	// Progress, if not nil, is called from time to time with the part of the requests that have arrived, roughly.

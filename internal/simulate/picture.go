@@ -60,6 +60,39 @@ var rows = []row{
 	{"held by engine", func(r *Report) [][]float64 { return columns(r.Over.Held, min(mostLines, len(r.Over.Held[0])), 1) }},
 }
 
+// serviceRows are the rows where the reports say how evenly flows were served.
+var serviceRows = []row{
+	{"service/s by flow, of a minute", func(r *Report) [][]float64 {
+		return r.overWindows(columns(r.Service.Service, min(mostLines, len(r.Service.Flows)), 1))
+	}},
+	{"difference, of a minute", func(r *Report) [][]float64 { return r.overWindows([][]float64{r.Service.Difference}) }},
+	rows[1],
+	rows[4],
+}
+
+// overWindows returns lines of windows as lines of intervals: each interval has the window in the middle of which it begins.
+func (r *Report) overWindows(lines [][]float64) [][]float64 {
+	of := make([][]float64, len(lines))
+	for i, line := range lines {
+		for n := range r.Over.Wait {
+			y, at := math.NaN(), int(float64(n)*r.Over.IntervalSeconds)-serviceWarmUp-serviceWindow/2
+			if at >= 0 && at < len(line) {
+				y = line[at]
+			}
+			of[i] = append(of[i], y)
+		}
+	}
+	return of
+}
+
+// rowsOf returns the rows of the reports' picture.
+func rowsOf(reports []*Report) []row {
+	if reports[0].Service != nil {
+		return serviceRows
+	}
+	return rows
+}
+
 // of returns a line of means, with gaps where there was nothing to take the mean of.
 func of(means []float64, n []int) [][]float64 {
 	line := slices.Clone(means)
@@ -72,7 +105,7 @@ func of(means []float64, n []int) [][]float64 {
 }
 
 // columns returns the first columns of a table of rows, each value multiplied.
-func columns[N int | int64](table [][]N, n int, by float64) [][]float64 {
+func columns[N int | int64 | float64](table [][]N, n int, by float64) [][]float64 {
 	lines := make([][]float64, n)
 	for _, values := range table {
 		for i := range lines {
@@ -88,7 +121,7 @@ func WriteSVG(w io.Writer, title string, reports []*Report) error {
 	if len(reports) == 0 || len(reports) > MostPictured {
 		return fmt.Errorf("simulate: a picture of %d configurations: there is room for 1 to %d", len(reports), MostPictured)
 	}
-	canvas := vgsvg.NewWith(vgsvg.UseWH(pictureSize(len(reports))))
+	canvas := vgsvg.NewWith(vgsvg.UseWH(pictureSize(len(reports), len(rowsOf(reports)))))
 	drawPicture(draw.New(canvas), title, reports)
 	var drawn bytes.Buffer
 	if _, err := canvas.WriteTo(&drawn); err != nil {
@@ -98,9 +131,9 @@ func WriteSVG(w io.Writer, title string, reports []*Report) error {
 	return err
 }
 
-func pictureSize(columns int) (width, height vg.Length) {
+func pictureSize(columns, rows int) (width, height vg.Length) {
 	return 2*pictureInset + vg.Length(columns)*(columnWidth+columnGap) - columnGap,
-		pictureHead + pictureFoot + vg.Length(len(rows))*(rowHeight+rowGap)
+		pictureHead + pictureFoot + vg.Length(rows)*(rowHeight+rowGap)
 }
 
 func drawPicture(c draw.Canvas, title string, reports []*Report) {
@@ -108,6 +141,7 @@ func drawPicture(c draw.Canvas, title string, reports []*Report) {
 	c = draw.Crop(c, pictureInset, -pictureInset, pictureFoot, -pictureInset)
 	drawTitle(c, title, reports[0])
 
+	rows := rowsOf(reports)
 	plots := make([][]*plot.Plot, len(rows))
 	for i := range rows {
 		high := 0.0

@@ -23,6 +23,8 @@ type Report struct {
 	Flows []Flow  `json:"flows"`
 	// Engines are the engines, in order; none for a recording.
 	Engines []EngineFigures `json:"engines,omitempty"`
+	// Service is how evenly flows were served; nil without Options.Service.
+	Service *ServiceFigures `json:"service,omitempty"`
 	// Over is how the run went over time.
 	Over Timeline `json:"over"`
 	// Recording is the recording of all decisions; nil without Options.Record.
@@ -134,6 +136,10 @@ func (a *accounts) report(name string) *Report {
 	r := &Report{Name: name, Seconds: length.Seconds(), TooLong: a.all.tooLong, All: a.all.figures(length), Over: a.series.timeline()}
 	for _, key := range a.order {
 		r.Flows = append(r.Flows, Flow{key, a.flows[key].figures(length)})
+	}
+	if a.service != nil {
+		r.Service = a.service.figures()
+		r.Service.TokensPerSecond = float64(a.all.prompt+a.all.output) / max(r.Seconds, 1e-9)
 	}
 	return r
 }

@@ -8,6 +8,8 @@ type Request struct {
 	At time.Duration
 	// Flow is the key of the flow. Tier is the name of the tier; empty: the configuration's default.
 	Flow, Tier string
+	// Class is the name of its policy class; empty: the first.
+	Class string
 	// Prompt and Output are the tokens of the prompt and of the answer, at least 1 each. Output is known to the engine
 	// alone.
 	Prompt, Output int
@@ -15,6 +17,8 @@ type Request struct {
 	MaxOutput int
 	// Blocks are the hashes of the blocks of the prompt, in order, as those of an engine's job.
 	Blocks []uint64
+
+	loop *sender // that sends another one when this one has ended; nil: none
 }
 
 // Source is where requests come from.

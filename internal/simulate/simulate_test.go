@@ -259,7 +259,7 @@ func TestWorkloadErrors(t *testing.T) {
 		head + client + ", weight: -1 }":                                       "clients[0].weight: -1: must be above 0 (line 5)",
 		head + "clients:\n- { flow: a, rate: 1, prompt: lots }":                `clients[0].prompt: "lots": must be a number of tokens such as 500, a range such as 100..900, or a mean such as ~300 or ~300..4000 (line 5)|clients[0].output: "none": must be a number of tokens`,
 		head + "clients:\n- { rate: 0, prompt: 1, output: 1 }":                 `clients[0].flow: "": must be a name|clients[0].rate: 0: must be above 0 and at most 100000 (line 5)`,
-		head + client + " }\n- { flow: a, rate: 1, prompt: 1, output: 1 }\n":   `clients[1].flow: "a": is the flow of clients[0] already (line 6)`,
+		head + client + " }\n- { flow: a, rate: 1, prompt: 1, output: 1 }\n":   `clients[1].flow: "a": is the flow of clients[0] already, at the same time or with another count, tier or weight (line 6)`,
 		head + "blockTokens: 1\n" + client + ", prefix: { tokens: 4000000 } }": "clients[0].prompt: 10: with clients[0].prefix.tokens (4000000) it may have 4000010 blocks of blockTokens (1), must have at most 65536 (line 6)",
 		head + "blockTokens: 16\nclients:\n- { flow: a, rate: 1, prompt: ~100000, output: 10 }": "clients[0].prompt: 4194304: with clients[0].prefix.tokens (0) it may have 262144 blocks of blockTokens (16), must have at most 65536 (line 6)",
 		head + "engines:\n- { slots: 0, kvTokens: 0 }\n" + client + " }":                        "engines[0].slots: 0: must be from 1 to 1048576 (line 5)|engines[0].kvTokens: 0: must be from 1 to",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -38,6 +39,7 @@ type simulation struct {
 
 	decider
 	meter    metering.Meter
+	charging charging
 	affinity *affinity // nil: none
 	engines  []*server
 	agenda   *agenda
@@ -45,6 +47,7 @@ type simulation struct {
 
 	next     Request // the next arrival
 	more     bool    // there is one
+	loops    loops
 	happened []happening
 	accounts accounts
 }
@@ -67,6 +70,7 @@ type visit struct {
 	dispatch.Waiter
 	asked   Request
 	charge  *metering.Charge
+	charged int // tokens of the answer that it was charged for, where charges follow the answer
 	granted time.Time
 	first   time.Time // token; zero before it
 	engine  int
@@ -82,6 +86,7 @@ type visit struct {
 // newSimulation makes everything that takes part.
 func newSimulation(o *Options, source Source) (*simulation, error) {
 	s := &simulation{source: source, streams: o.Config.ExtprocConfig(), firstTokens: o.FirstTokens, progress: o.Progress}
+	s.charging = charging{o.Estimates, rand.New(rand.NewPCG(o.Seed, 3))}
 	flow := o.Config.FlowcontrolConfig()
 	for key, weight := range o.Weights {
 		if flow.Queue.Weights == nil {
@@ -103,6 +108,9 @@ func newSimulation(o *Options, source Source) (*simulation, error) {
 		return nil, err
 	}
 	s.accounts.init(len(s.engines))
+	if o.Service > 0 {
+		s.accounts.service = newService(o.Service, o.Weights)
+	}
 	return s, nil
 }
 
@@ -151,8 +159,8 @@ func (s *simulation) run() error {
 		if !s.timer.IsZero() && (next == nothing || s.timer.Before(at)) {
 			next, at = theTimer, s.timer
 		}
-		if s.more {
-			if arrives := epoch.Add(s.next.At); next == nothing || arrives.Before(at) {
+		if due := s.arrival(); due != nil {
+			if arrives := epoch.Add(due.At); next == nothing || arrives.Before(at) {
 				next, at = anArrival, arrives
 			}
 		}
@@ -208,19 +216,37 @@ func (s *simulation) read() error {
 	return err
 }
 
+// arrival returns the request that arrives next; nil if none is known.
+func (s *simulation) arrival() *Request {
+	if l := s.loops.requests; len(l) > 0 && (!s.more || l[0].At < s.next.At) {
+		return &l[0]
+	}
+	if s.more {
+		return &s.next
+	}
+	return nil
+}
+
 // letArrive lets the next request arrive, and reads the one after it.
 func (s *simulation) letArrive() error {
-	v := &visit{asked: s.next}
-	if err := s.read(); err != nil {
+	due := s.arrival()
+	v := &visit{asked: *due}
+	if due != &s.next {
+		s.loops.requests = slices.Delete(s.loops.requests, 0, 1)
+	} else if err := s.read(); err != nil {
 		return err
 	}
 	s.accounts.arrived(v)
 	subset, ok := s.fitting(&v.asked)
 	if !ok {
 		s.accounts.tooLong(v.asked.Flow)
+		s.loops.follow(&v.asked, s.now.Add(afterRejection).Sub(epoch))
 		return nil
 	}
 	a := dispatch.Arrival{Flow: v.asked.Flow, TierName: v.asked.Tier, Tier: s.defaultTier, Cost: 1, Owner: v}
+	if v.asked.Class != "" {
+		a.Path = &fairqueue.Path{Class: v.asked.Class}
+	}
 	if s.streams.Cost == extproc.CostTokens {
 		limit := estimate.Unknown
 		if v.asked.MaxOutput > 0 {
@@ -232,6 +258,9 @@ func (s *simulation) letArrive() error {
 		}, false, &s.streams.Tokens)
 		estimated := v.charge.Estimated()
 		a.Cost, a.Tokens = fairqueue.Cost(estimated.Cost), stock.Tokens(estimated.Stock)
+		if s.charging.of.kind != learned {
+			a.Cost, v.charged = s.charging.begin(&v.asked, &s.streams.Tokens.Weights)
+		}
 	}
 	query, err := s.scheduler.Prepare(s.board.Snapshot(), scheduling.Ask{Subset: subset})
 	if err != nil {
@@ -289,6 +318,7 @@ func (s *simulation) obey(v *visit) {
 		}
 		if v.Outcome() != dispatch.OutcomeDispatched {
 			s.accounts.rejected(v.Outcome(), v.asked.Flow)
+			s.loops.follow(&v.asked, s.now.Add(afterRejection).Sub(epoch))
 			s.tellProgress()
 		}
 	case dispatch.StageNew, dispatch.StageWaiting, dispatch.StageStreaming:
@@ -301,14 +331,17 @@ func (s *simulation) submit(v *visit) {
 	v.engine, v.granted = int(v.Granted().Endpoint()), s.now
 	s.accounts.granted(v)
 	if s.affinity != nil {
-		if cached := s.affinity.granted(v); cached > 0 && v.charge != nil {
+		if cached := s.affinity.granted(v); cached > 0 && v.charge != nil && s.charging.of.kind == learned {
 			if cost, less := v.charge.Expect(cached); less {
 				s.lower(&v.Waiter, fairqueue.Cost(cost))
 			}
 		}
 	}
 	e := s.engines[v.engine]
-	id, events := e.Submit(s.now, engine.Job{Prompt: v.asked.Prompt, Output: v.asked.Output, Blocks: v.asked.Blocks, First: true})
+	id, events := e.Submit(s.now, engine.Job{
+		Prompt: v.asked.Prompt, Output: v.asked.Output, Blocks: v.asked.Blocks, First: true,
+		Streamed: v.charge != nil && s.charging.follows(),
+	})
 	v.id = id
 	e.running[id] = v
 	s.note(v.engine, events)
@@ -347,6 +380,11 @@ func (s *simulation) handle(e int, event *engine.Event) {
 		}
 	}
 	if event.End == engine.Going {
+		if v.charge != nil && s.charging.follows() && event.Tokens > v.charged && !v.aborted {
+			v.charged = event.Tokens
+			s.trueUp(v.Granted(), costOf(&s.streams.Tokens.Weights, v.asked.Prompt, v.charged))
+			s.carryOut(nil)
+		}
 		return
 	}
 	delete(s.engines[e].running, event.ID)
@@ -363,6 +401,7 @@ func (s *simulation) handle(e int, event *engine.Event) {
 	})
 	s.complete(v.Granted(), cost)
 	s.carryOut(nil)
+	s.loops.follow(&v.asked, event.At.Sub(epoch))
 	s.tellProgress()
 }
 

@@ -43,6 +43,23 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	return err
 }
 
+// WriteServiceTable writes a line for each report: how evenly flows were served. Reports have Service.
+func WriteServiceTable(w io.Writer, reports []*Report) error {
+	t := shown.Table(table.Row{
+		"configuration", "difference", "largest", "of all runs", "Jain", "least", "wait", "wait p99", "answered", "tokens/s",
+	}, 2)
+	for _, r := range reports {
+		s := r.Service
+		t.AppendRow(table.Row{
+			r.Name, decimal(s.MeanDifference, 1), decimal(s.MaxDifference, 1), decimal(s.WorstDifference, 1), decimal(s.Jain, 4),
+			decimal(s.LeastJain, 3), durationText(r.All.Wait.Mean), durationText(r.All.Wait.P99), r.All.Answered,
+			decimal(s.TokensPerSecond, 0),
+		})
+	}
+	_, err := io.WriteString(w, t.Render()+"\n")
+	return err
+}
+
 // WriteRecordedTable is WriteTable for recordings, whose requests have no tokens but costs.
 func WriteRecordedTable(w io.Writer, reports []*Report) error {
 	t := shown.Table(table.Row{

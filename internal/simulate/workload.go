@@ -35,15 +35,21 @@ type EngineGroup struct {
 
 // Client describes flows of one kind.
 type Client struct {
-	// Flow is the key of the flow; with a Count above 1 the flows are Flow-1, Flow-2 and so on.
+	// Flow is the key of the flow; with a Count above 1 the flows are Flow-1, Flow-2 and so on. Several clients may be phases of
+	// the same flow, one after the other.
 	Flow  string `yaml:"flow"`
 	Count int64  `yaml:"count" default:"1"`
 	// Tier is the name of the tier; empty: the configuration's default.
 	Tier string `yaml:"tier"`
+	// Class is the name of the policy class; empty: the configuration's first.
+	Class string `yaml:"class"`
 	// Weight is that of each flow, over the configuration's; 0: none is given.
 	Weight config.Decimal `yaml:"weight" default:"0"`
 	// Rate is the mean number of requests per second of each flow, over the times at which it sends.
 	Rate config.Decimal `yaml:"rate" default:"0"`
+	// InFlight, instead of Rate, is the number of requests that each flow keeps in flight: it sends the next when one was
+	// answered, or a second after one was rejected.
+	InFlight int64 `yaml:"inFlight" default:"0"`
 	// Arrivals is poisson or even. Burst is the number of requests that arrive together.
 	Arrivals string `yaml:"arrivals" default:"poisson"`
 	Burst    int64  `yaml:"burst" default:"1"`
@@ -84,10 +90,11 @@ const (
 
 // The limits of a workload.
 const (
-	mostEngines = 4096
-	mostFlowsOf = 10_000 // in one entry of clients
-	mostGroups  = 1_000_000
-	mostRate    = 100_000 // per second
+	mostEngines  = 4096
+	mostFlowsOf  = 10_000 // in one entry of clients
+	mostGroups   = 1_000_000
+	mostRate     = 100_000 // per second
+	mostInFlight = 100_000
 
 	// blockBits are the bits of a block's number in its prompt, and mostBlocks is the number of blocks of one prompt.
 	blockBits  = 20
@@ -126,16 +133,17 @@ func (w *Workload) check(ps *config.Problems) {
 	if len(w.Clients) == 0 {
 		ps.Add("clients", "none", "must have at least one")
 	}
-	names := map[string]string{}
 	for i := range w.Clients {
 		path := at("clients", i)
 		c := &w.Clients[i]
 		c.check(ps, path, w.Duration)
 		c.checkBlocks(ps, path, max(1, w.Block()))
-		if first, taken := names[c.Flow]; taken && c.Flow != "" {
-			ps.Add(path+".flow", c.Flow, "is the flow of %s already", first)
+		for j := range w.Clients[:i] {
+			if other := &w.Clients[j]; c.Flow != "" && c.Flow == other.Flow && !c.follows(other, w.Duration) {
+				ps.Add(path+".flow", c.Flow, "is the flow of %s already, at the same time or with another count, tier or weight", at("clients", j))
+				break
+			}
 		}
-		names[c.Flow] = path
 	}
 }
 
@@ -154,8 +162,11 @@ func (c *Client) check(ps *config.Problems, path string, length config.Duration)
 		ps.Add(path+".flow", c.Flow, "must be a name")
 	}
 	within(ps, path+".count", c.Count, 1, mostFlowsOf)
-	if c.Rate <= 0 || c.Rate > mostRate*config.One {
+	within(ps, path+".inFlight", c.InFlight, 0, mostInFlight)
+	if loop := c.InFlight > 0; !loop && (c.Rate <= 0 || c.Rate > mostRate*config.One) {
 		ps.Add(path+".rate", c.Rate, "must be above 0 and at most %d", mostRate)
+	} else if loop && (c.Rate != 0 || c.Burst != 1 || c.On != 0) {
+		ps.Add(path+".inFlight", c.InFlight, "must be without rate, burst, on and off")
 	}
 	if c.Weight < 0 {
 		ps.Add(path+".weight", c.Weight, "must be above 0")
@@ -191,6 +202,17 @@ func (c *Client) check(ps *config.Problems, path string, length config.Duration)
 			ps.Add(path+".prefix.zipf", p.Zipf, "must be from 0 to 10")
 		}
 	}
+}
+
+// follows reports whether both may be phases of the same flows.
+func (c *Client) follows(other *Client, length config.Duration) bool {
+	end := func(c *Client) config.Duration {
+		if c.To == 0 {
+			return length
+		}
+		return c.To
+	}
+	return (end(c) <= other.From || end(other) <= c.From) && c.Count == other.Count && c.Tier == other.Tier && c.Weight == other.Weight
 }
 
 // checkBlocks refuses prompts of too many blocks. A workload would be slow and large with them.
@@ -274,5 +296,30 @@ func (w *Workload) CheckTiers(d *config.Document) error {
 			ps.Add(at("clients", i)+".tier", w.Clients[i].Tier, "must be one of the configuration's tiers: %s", strings.Join(names, ", "))
 		}
 	}
+	return ps.Located(nil)
+}
+
+// CheckOpen returns an error if a request depends on the end of another one.
+func (w *Workload) CheckOpen() error {
+	var ps config.Problems
+	for i := range w.Clients {
+		if n := w.Clients[i].InFlight; n > 0 {
+			ps.Add(at("clients", i)+".inFlight", n, "must be 0 here: requests do not follow answers")
+		}
+	}
+	return ps.Located(nil)
+}
+
+// CheckService returns an error if the workload is too short or too large to say how evenly flows are served.
+func (w *Workload) CheckService() error {
+	var ps config.Problems
+	flows := int64(0)
+	for i := range w.Clients {
+		flows += w.Clients[i].Count
+	}
+	if flows > mostServiceFlows {
+		ps.Add("clients", flows, "must be at most %d flows together", mostServiceFlows)
+	}
+	between(&ps, "duration", w.Duration, config.Duration((serviceWarmUp+serviceWindow)*time.Second), config.Duration(mostServiceSeconds*time.Second))
 	return ps.Located(nil)
 }
