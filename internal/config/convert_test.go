@@ -78,7 +78,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
-			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1}] Order:2 LocalityQuantum:0 Cursor:1 Priorities:true Levels:0}",
+			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1 Ageing:0s Ring: Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}}] Order:2 Ageing:0s LocalityQuantum:0 Cursor:1 Priorities:true Levels:0}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
 			"Follow:false Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",

@@ -20,7 +20,12 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 		config  reflect.Type
 		without []string
 	}{
-		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow"}},
+		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{
+			"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow", "Queue.Ageing", "Queue.Classes[].Ageing",
+			"Queue.Classes[].Ring", "Queue.Classes[].Limits.Requests", "Queue.Classes[].Limits.RawTokens",
+			"Queue.Classes[].Limits.CachedTokens", "Classes[].Busy.PrefillTokens", "Classes[].Busy.PrefillFraction",
+			"Classes[].Busy.WorkerRatio",
+		}},
 		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
 			"OneFlow", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
 			"ModelRings[].DefaultFamily", "ModelRings[].Buckets[].MinTokens", "ModelRings[].Buckets[].Name", "ModelRings[].Classes[].Name",

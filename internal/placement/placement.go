@@ -46,6 +46,19 @@ func (b Placer) HasReady(p any, except *scheduling.EndpointSet) bool {
 	return b.Board.HasReady(queryOf(p), except)
 }
 
+// Known implements dispatch.Placer.
+func (b Placer) Known(p any) int { return b.Board.Known(queryOf(p)) }
+
+// SetBusyRules implements dispatch.Placer. A view of no board has nothing to do.
+func (b Placer) SetBusyRules(rules []scheduling.BusyRule) {
+	if b.Board != nil {
+		b.Board.SetBusyRules(rules)
+	}
+}
+
+// Busy implements dispatch.Placer.
+func (b Placer) Busy(p any, rule int) bool { return b.Board.Busy(queryOf(p), rule) }
+
 // Meets implements dispatch.Placer.
 func (b Placer) Meets(p any, set *scheduling.EndpointSet) bool {
 	return b.Board.Meets(queryOf(p), set)

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"errors"
+
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -72,6 +74,12 @@ func (m *Machine) admit(w *Waiter) {
 		m.reject(w, OutcomeShed)
 		return
 	}
+	if m.limited {
+		if err := m.queue.Limited(&w.queued, m.placer.Known(w.placement)); err != nil {
+			m.refuse(w, err)
+			return
+		}
+	}
 	if !m.push(w) {
 		return
 	}
@@ -121,12 +129,7 @@ func (m *Machine) push(w *Waiter) bool {
 		m.end(d, OutcomeDisplaced)
 	}
 	if err != nil {
-		o := outcomeOf(err)
-		if o == OutcomeInternal {
-			w.troubles().failure = err
-		}
-		m.reject(w, o)
-		m.uncountWaiter(w)
+		m.refuse(w, err)
 		return false
 	}
 	if m.queue.Len() == 1 {
@@ -140,6 +143,16 @@ func (m *Machine) push(w *Waiter) bool {
 	m.waitsIn(w)
 	m.requestSearch(w)
 	return true
+}
+
+// refuse rejects an arrival with an error of the queue.
+func (m *Machine) refuse(w *Waiter, err error) {
+	o := outcomeOf(err)
+	if limit := new(fairqueue.LimitError); o == OutcomeInternal || errors.As(err, &limit) {
+		w.troubles().failure = err
+	}
+	m.reject(w, o)
+	m.uncountWaiter(w)
 }
 
 // reject ends a request that gets no lease.

@@ -2,10 +2,12 @@ package dispatch
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -15,6 +17,8 @@ type Config struct {
 	Stock stock.Config
 	// Tiers configures each tier of Queue.Tiers, in the same order.
 	Tiers []TierConfig
+	// Classes configures each class of Queue.Classes, in the same order; none means that each has the zero value.
+	Classes []ClassConfig
 	// Enabled turns queueing on. If it is false everything bypasses the queue, including requests that wait in it;
 	// stock is still counted.
 	Enabled bool
@@ -56,6 +60,13 @@ type TierConfig struct {
 	CanPreempt bool
 }
 
+// ClassConfig configures a class.
+type ClassConfig struct {
+	// Busy says when the endpoints are too busy reading prompts for the class, whose requests then wait. It needs tiers that do
+	// not preempt.
+	Busy scheduling.BusyRule
+}
+
 // VictimOrder is the order in which requests of a tier are preempted.
 type VictimOrder uint8
 
@@ -94,6 +105,7 @@ func (c *Config) Validate() error {
 			ps.Add(invalid.At("Tiers", i, "ReservedPerSlot"), t.ReservedPerSlot.Float(), "must be at least 0")
 		}
 	}
+	c.checkClasses(&ps)
 	invalid.Above(&ps, invalid.At("PopperWaitBase"), c.PopperWaitBase, 0)
 	invalid.AtLeast(&ps, invalid.At("PopperWaitJitterMax"), c.PopperWaitJitterMax, 0)
 	invalid.Above(&ps, invalid.At("ExpiryCleanupInterval"), c.ExpiryCleanupInterval, 0)
@@ -103,6 +115,25 @@ func (c *Config) Validate() error {
 	c.checkCap(&ps, invalid.At("MaxTokensInFlightPerFlow"), int64(c.MaxTokensInFlightPerFlow))
 	c.checkCap(&ps, invalid.At("MaxTokensInFlightPerFlowPerBackend"), int64(c.MaxTokensInFlightPerFlowPerBackend))
 	return ps.Err()
+}
+
+// checkClasses checks Classes.
+func (c *Config) checkClasses(ps *invalid.Problems) {
+	if n := len(c.Classes); n > 0 && n != len(c.Queue.Classes) {
+		ps.Add(invalid.At("Classes"), invalid.Shown(fmt.Sprintf("%d classes", n)), "must be none, or as many as %s (%d)",
+			invalid.At("Queue", "Classes"), len(c.Queue.Classes))
+	}
+	preempts := slices.IndexFunc(c.Tiers, func(t TierConfig) bool { return t.CanPreempt })
+	for i, class := range c.Classes {
+		at := invalid.At("Classes", i, "Busy")
+		ps.Under(at, class.Busy.Validate())
+		if preempts < 0 {
+			continue
+		}
+		if name, value, given := class.Busy.Threshold(); given {
+			ps.Add(at.At(name), value, "must not be given where %s is true", invalid.At("Tiers", preempts, "CanPreempt"))
+		}
+	}
 }
 
 // checkCap checks a cap per flow, which requires flows.

@@ -190,6 +190,22 @@ func (f *fleet) Meets(p Placement, set *EndpointSet) bool {
 	return slices.ContainsFunc(f.ready(p), set.Has)
 }
 
+// Known counts those that are not ready too.
+func (f *fleet) Known(p Placement) (n int) {
+	for e := range f.slots {
+		if f.has(p.(reach), Endpoint(e)) {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fleet) SetBusyRules([]scheduling.BusyRule) {}
+
+func (f *fleet) Busy(Placement, int) bool { return false }
+
+func (f *fleet) PromptRead(*Reservation) bool { return false }
+
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
 
 // Reach is asked for the poison as well, so it answers.

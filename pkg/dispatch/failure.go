@@ -17,7 +17,7 @@ const panicsEnd = 2
 type trouble struct {
 	panics  int       // consecutive panics of the Placer for it while it waits
 	struck  time.Time // when the last of them happened
-	failure error     // of OutcomeInternal
+	failure error     // see Waiter.Failure
 }
 
 // troubles returns w's trouble; it makes one if there is none.

@@ -66,6 +66,7 @@ type Machine struct {
 
 	// Requests that take others' turns, or those of other flows, too.
 	matches, competes bool
+	limited           bool        // some class has limits
 	overtaken         []Overtaken // in the current event
 	saved             int64       // by the present match, in tokens
 
@@ -114,6 +115,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 // adopt makes cfg the configuration.
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
+	m.limited = cfg.Queue.LimitsClasses()
 	m.matches, m.competes = cfg.Queue.LooksForMatches(), cfg.mayCompete()
 	m.deriveCaps()
 	m.victims.listVictims(m.capped, &m.flows)

@@ -56,6 +56,16 @@ type Placer interface {
 	Release(p Placement, r *Reservation)
 	// HasReady reports whether p's lane has a ready endpoint that is not in except.
 	HasReady(p Placement, except *EndpointSet) bool
+	// Known returns how many endpoints of the pool, ready or not, serve p's model, whatever the subset of p.
+	Known(p Placement) int
+	// SetBusyRules sets the rules by which Busy goes, by number. While there are any, the tokens of the prompts of the requests
+	// that are placed count at their endpoints until PromptRead or Release.
+	SetBusyRules(rules []scheduling.BusyRule)
+	// Busy reports whether the ready endpoints of p's lane are too busy reading prompts, by the rule of a number.
+	Busy(p Placement, rule int) bool
+	// PromptRead notes that the prompt of a reservation has been read, and reports whether its endpoint is less busy by that, by
+	// any rule.
+	PromptRead(r *Reservation) (eased bool)
 	// Meets reports whether p's lane has a ready endpoint that is in the set.
 	Meets(p Placement, set *EndpointSet) bool
 	// CanServe reports whether e is ready and in p's lane.

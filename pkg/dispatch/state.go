@@ -120,6 +120,37 @@ func (m *Machine) Fairness() (tiers []Fairness) {
 	return tiers
 }
 
+// ClassState is the state of one class.
+type ClassState struct {
+	Tier string `json:"tier"`
+	// Ring and Class are its names; both are empty without configured classes.
+	Ring  string `json:"ring,omitempty"`
+	Class string `json:"class,omitempty"`
+	// Waiting is the number of its waiting requests, RawTokens and CachedTokens are the lengths of their prompts.
+	Waiting      int   `json:"waiting"`
+	RawTokens    int64 `json:"rawTokens"`
+	CachedTokens int64 `json:"cachedTokens"`
+	// Deficit is the service that it has earned and not spent, in units of cost; below 0 it owes that.
+	Deficit int64 `json:"deficit"`
+	Quantum int64 `json:"quantum"`
+}
+
+// Classes returns the state of every class, by rank of its tier and in the order of the rings.
+func (m *Machine) Classes() (states []ClassState) {
+	names := m.tierNames()
+	for _, c := range m.queue.Classes() {
+		states = append(states, ClassState{
+			Tier: names[c.Tier], Ring: c.Ring, Class: c.Class, Waiting: c.Queued, RawTokens: c.RawTokens,
+			CachedTokens: c.CachedTokens, Deficit: c.Deficit, Quantum: int64(c.Quantum),
+		})
+	}
+	return states
+}
+
+// ClassOf returns the names of the ring and the class to which w, which has arrived, belongs; both are empty without configured
+// classes.
+func (m *Machine) ClassOf(w *Waiter) (ring, class string) { return m.queue.ClassOf(&w.queued) }
+
 // FlowState is the state of one flow with waiting requests, also as JSON.
 type FlowState struct {
 	Flow string `json:"flow"`

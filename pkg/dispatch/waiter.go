@@ -93,7 +93,7 @@ func (w *Waiter) Outcome() Outcome { return w.outcome }
 // its own); 0 means that it is not told.
 func (w *Waiter) RetryAfter() time.Duration { return w.retry }
 
-// Failure returns what ended a request as OutcomeInternal.
+// Failure returns what ended a request as OutcomeInternal, or the *fairqueue.LimitError that ended it as OutcomeQueueFull.
 func (w *Waiter) Failure() error {
 	if w.trouble == nil {
 		return nil

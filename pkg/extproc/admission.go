@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -23,6 +24,10 @@ func (st *mainStream) offer() error {
 	cost, tokens := st.cost()
 	st.grant.affinity = st.rate(placement)
 	st.classify()
+	path := q.Class
+	if prompt, known := st.prompt(); known {
+		cost, path = fairqueue.Cost(st.grant.charge.Fix(int64(prompt.Cached))), withPrompt(path, prompt)
+	}
 	r := &flowcontrol.Request{
 		ID:          st.line.id,
 		Flow:        q.Flow,
@@ -32,7 +37,7 @@ func (st *mainStream) offer() error {
 		TierName:    st.cfg.Tiers[q.Tier].Name,
 		Cost:        cost,
 		Tokens:      tokens,
-		Path:        q.Class,
+		Path:        path,
 		Deadline:    q.Deadline,
 		Placement:   placement,
 	}
@@ -58,6 +63,16 @@ func (st *mainStream) offer() error {
 		st.link = s.links.open(&st.grant, q, st.begun)
 	}
 	return st.answerRequest()
+}
+
+// withPrompt returns a path like this one, which may be nil, with a prompt.
+func withPrompt(path *fairqueue.Path, p fairqueue.Prompt) *fairqueue.Path {
+	var with fairqueue.Path
+	if path != nil {
+		with = *path
+	}
+	with.Prompt = p
+	return &with
 }
 
 // confine returns the placement at the engines whose context the request fits.
@@ -92,7 +107,8 @@ func (st *mainStream) rate(placement Placement) Affinity {
 			"read, or names no session: it goes where fewest are. Prefixes need a request_body_mode of BUFFERED or "+
 			"FULL_DUPLEX_STREAMED, and requestBody other than never", "request_body_mode", st.modes.request.String())
 	}
-	if len(q.Prompt.Keys) == 0 && q.Session == 0 || q.PassesOn {
+	unknown := len(q.Prompt.Keys) == 0 && q.Session == 0 && st.cfg.Cost != CostUncached // which asks for the length alone, too
+	if unknown || q.PassesOn {
 		return nil
 	}
 	switch c := st.grant.charge; {

@@ -15,7 +15,10 @@ import (
 type affinityLog struct {
 	told   []string
 	cached int64 // that the endpoint is taken to have
+	best   int64 // that the best endpoint is taken to have
 }
+
+func (a *affinityLog) Cached() int64 { return a.best }
 
 func (a *affinityLog) Granted() int64 {
 	a.told = append(a.told, "granted")

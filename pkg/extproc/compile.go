@@ -21,7 +21,7 @@ func compile(cfg *Config) *compiled {
 	return &compiled{
 		Config: *cfg, rules: rules, rejections: newRejections(cfg.Responses),
 		replies:   replies{rules: rules, clearRouteCache: cfg.ClearRouteCache},
-		readsBody: cfg.Usage == UsageBody || cfg.Usage == UsageAuto && cfg.Cost == CostTokens,
+		readsBody: cfg.Usage == UsageBody || cfg.Usage == UsageAuto && cfg.Cost.inTokens(),
 	}
 }
 

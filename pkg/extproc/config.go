@@ -39,7 +39,13 @@ type CostUnit string
 const (
 	CostRequests CostUnit = "requests" // each request costs 1
 	CostTokens   CostUnit = "tokens"   // the estimate, corrected by usage
+	// CostUncached is the tokens of the prompt that the best of the engines that the request may use has not cached at its
+	// arrival, which nothing corrects, and the answer as with CostTokens: nothing with an output weight of 0.
+	CostUncached CostUnit = "uncached"
 )
+
+// inTokens reports whether requests are estimated in tokens.
+func (u CostUnit) inTokens() bool { return u != CostRequests }
 
 // UsageWay is how the usage of answers is learned.
 type UsageWay string

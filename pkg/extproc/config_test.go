@@ -31,7 +31,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		"deadline-exceeded, no-endpoint, draining, bad-request, too-large, body-timeout, no-memory, internal, unknown-model"
 	want := []string{
 		`FlowKey: []: must name at least one source`,
-		`Cost: "token": must be one of requests, tokens`,
+		`Cost: "token": must be one of requests, tokens, uncached`,
 		`Usage: "log": must be one of auto, trailers, body, none`,
 		`Tokens.StockWeights.Input: 0: must be above 0, since Tokens.StockWeights.Output is 0 too`,
 		`Tokens.ColdRatio: 0: must be from 1 to 8`,

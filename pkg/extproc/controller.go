@@ -56,8 +56,11 @@ type Picker interface {
 	Lists(model string) bool
 }
 
-// Affinity follows a prompt that was rated. Its methods are called once at most, Granted first.
+// Affinity follows a prompt that was rated. Its other methods are called once at most, Granted first.
 type Affinity interface {
+	// Cached returns the most tokens of the prompt that an engine that the request may use had cached when it was rated. It may
+	// be called any number of times.
+	Cached() int64
 	// Granted tells that the request has its endpoint, and returns how many tokens of its prompt the engine there is taken to
 	// have cached; 0 if that engine has never reported cached tokens, so that nobody could tell whether it is true.
 	Granted() (cached int64)

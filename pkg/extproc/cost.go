@@ -15,12 +15,26 @@ func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	if q.StatedCost > 0 {
 		return q.StatedCost, 0
 	}
-	if st.cfg.Cost != CostTokens || q.PassesOn {
+	if !st.cfg.Cost.inTokens() || q.PassesOn {
 		return 1, 0
 	}
 	st.grant.charge = st.server.meter.Begin(q.Size, q.LooseLimit, &st.cfg.Tokens)
 	estimated := st.grant.charge.Estimated()
 	return fairqueue.Cost(estimated.Cost), flowcontrol.Tokens(estimated.Stock)
+}
+
+// prompt returns the length of the request's prompt at its arrival, and what of it the best of the engines that it may use has
+// cached. It is known only with CostUncached, after rate.
+func (st *mainStream) prompt() (p fairqueue.Prompt, known bool) {
+	c, a := st.grant.charge, st.grant.affinity
+	if st.cfg.Cost != CostUncached || c == nil {
+		return fairqueue.Prompt{}, false
+	}
+	cached := int64(0)
+	if a != nil {
+		cached = a.Cached()
+	}
+	return fairqueue.PromptOf(c.Estimated().Input, cached), true
 }
 
 // actualCost returns the real cost of the request, or fairqueue.UnknownCost if it was not charged in tokens. It is

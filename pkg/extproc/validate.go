@@ -16,7 +16,7 @@ const leastStatus, mostStatus = 400, 599
 func (c *Config) Validate() error {
 	var ps invalid.Problems
 	ps.Under(nil, c.Config.Validate())
-	oneOf(&ps, invalid.At("Cost"), c.Cost, CostRequests, CostTokens)
+	oneOf(&ps, invalid.At("Cost"), c.Cost, CostRequests, CostTokens, CostUncached)
 	if c.Usage == usageALS {
 		ps.Add(invalid.At("Usage"), string(c.Usage), "Envoy's access log is read no more: use trailers, as config/envoy/recommended.yaml does")
 	} else {
@@ -39,7 +39,7 @@ func (c *Config) checkIncludeUsage(ps *invalid.Problems) {
 	case c.Usage != UsageAuto:
 		ps.Add(at, true, "needs %s %s or %s, is %s: only answers that Weir reads can lose their usage again", invalid.At("Usage"),
 			UsageBody, UsageAuto, c.Usage)
-	case c.Cost != CostTokens:
+	case !c.Cost.inTokens():
 		ps.Add(at, true, "needs %s %s, or %s %s: otherwise no answer is read", invalid.At("Cost"), CostTokens,
 			invalid.At("Usage"), UsageBody)
 	}

@@ -57,6 +57,7 @@ func (c *class) lost(fl *flowLane, r *Request, oldest bool) {
 func (c *class) recount(fl *flowLane, r *Request, by int) {
 	c.queued += by
 	c.tier.queued += by
+	c.amounts.count(r, int64(by))
 	cost := int64(by) * int64(r.Cost)
 	for f := fl.flow; f != nil; f = f.above {
 		f.cost += cost

@@ -12,12 +12,13 @@ type class struct {
 
 	tier     *tier
 	config   ClassConfig
-	order    order // of the requests within a flow; nil means by arrival
-	removed  bool  // it is no longer configured: it accepts no arrivals and drains
-	gone     bool  // and has drained: it is in its tier no more
-	queued   int   // waiting requests
-	place    int   // its index in the ring of its tier's classes
-	inflight int   // requests in flight that it has charged, with their flows
+	order    order   // of the requests within a flow; nil means by arrival
+	removed  bool    // it is no longer configured: it accepts no arrivals and drains
+	gone     bool    // and has drained: it is in its tier no more
+	queued   int     // waiting requests
+	amounts  amounts // and what counts of them against its limits
+	place    int     // its index in the ring of its tier's classes
+	inflight int     // requests in flight that it has charged, with their flows
 
 	left *flowLane // stands for none: it is the flowLane of requests that have left the class by a pop or a bypass
 

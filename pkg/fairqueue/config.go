@@ -82,11 +82,13 @@ type Config struct {
 	GuaranteedTop bool
 	// Tiers are the tiers, highest first; 1 to MaxTiers.
 	Tiers []TierConfig
-	// Classes are the classes of each tier, at most MaxClasses; without any, each tier has a single class. A request that
-	// names none of them belongs to the first.
+	// Classes are the classes of each tier, at most MaxClasses of each ring; without any, each tier has a single class. A
+	// request that names none of its ring belongs to the first of its ring.
 	Classes []ClassConfig
 	// Order is the order of the requests within each flow where there are no Classes, which have orders of their own.
 	Order Order
+	// Ageing is the ClassConfig.Ageing of the requests where there are no Classes.
+	Ageing time.Duration
 	// LocalityQuantum is how much of its cost, over its weight, a flow may be ahead of the one whose turn it is and go
 	// nevertheless, because a request of it has less to lose at the place that is free; 0 to MaxCost, and 0 with OneFlow.
 	LocalityQuantum Cost
@@ -102,20 +104,31 @@ type Config struct {
 
 // ClassConfig configures a class.
 type ClassConfig struct {
-	// Name is unique and not empty, and has at most MaxClassName bytes.
+	// Name is unique in its ring and not empty, and has at most MaxClassName bytes.
 	Name string
 	// Quantum is what the class earns in each round of its tier, in units of cost; 1 to MaxCost.
 	Quantum Cost
 	// Order is the order of the requests within each of its flows.
 	Order Order
+	// Ageing is the time in which a request of order WSPT becomes as urgent as one of a cost e times less; 0 means that none
+	// ages, else MinAgeing to MaxAgeing.
+	Ageing time.Duration
+	// Ring is the name of the ring that it belongs to, "" a name like any other, of at most MaxClassName bytes. The rings of a
+	// tier take turns, one request each, and the classes of a ring share its turns by quantum. A request that names no ring
+	// belongs to that of the first class.
+	Ring string
+	// Limits bound what waits in the class.
+	Limits ClassLimits
 }
 
-// MaxClasses is the largest number of classes, MaxFlowLevels that of flows that a request names, and MaxClassName the
-// length of the longest name of a class, in bytes: requests name it in a header.
+// MaxClasses is the largest number of classes of a ring, and MaxClassesInAll that of all rings together. MaxFlowLevels is that
+// of flows that a request names, and MaxClassName the length of the longest name of a class or a ring, in bytes: requests name
+// it in a header.
 const (
-	MaxClasses    = 64
-	MaxFlowLevels = maxLevels - 1
-	MaxClassName  = 256
+	MaxClasses      = 64
+	MaxClassesInAll = 256
+	MaxFlowLevels   = maxLevels - 1
+	MaxClassName    = 256
 )
 
 // TierConfig configures a tier.
@@ -222,17 +235,8 @@ func (c *Config) checkSharing(ps *invalid.Problems) {
 	if invalid.Within(ps, invalid.At("LocalityQuantum"), c.LocalityQuantum, 0, MaxCost) && c.LocalityQuantum > 0 && c.Discipline == OneFlow {
 		ps.Add(invalid.At("LocalityQuantum"), int64(c.LocalityQuantum), "must be 0 with %s none, which knows no flows", invalid.At("Discipline"))
 	}
-	if n := len(c.Classes); n > MaxClasses {
-		ps.Add(invalid.At("Classes"), invalid.Shown(fmt.Sprintf("%d classes", n)), "must be at most %d", MaxClasses)
-	}
-	var names invalid.Names
-	for i, class := range c.Classes {
-		names.Check(ps, invalid.At("Classes", i, "Name"), class.Name)
-		if n := len(class.Name); n > MaxClassName {
-			ps.Add(invalid.At("Classes", i, "Name"), class.Name, "must have at most %d bytes, not %d", MaxClassName, n)
-		}
-		invalid.Within(ps, invalid.At("Classes", i, "Quantum"), class.Quantum, 1, MaxCost)
-	}
+	c.checkClasses(ps)
+	checkAgeing(ps, invalid.At("Ageing"), c.Ageing)
 }
 
 // LooksForMatches reports whether any request may take another's turn.

@@ -53,11 +53,14 @@ type Request struct {
 	paid  receipt // what its pop has charged to the class's own flow
 }
 
-// Path is what a request names beside its tier and its flow: its class, the flows under its flow, and its urgency.
+// Path is what a request names beside its tier and its flow: its class, the flows under its flow, its urgency, and the length
+// of its prompt.
 type Path struct {
-	// Class is the name of its class within its tier. An unknown name means the first class. It has no effect without
-	// Config.Classes.
-	Class string
+	// Ring is the name of its ring within its tier, and Class that of its class within the ring. An unknown name means the
+	// first ring, or the first class of the ring. They have no effect without Config.Classes.
+	Ring, Class string
+	// Prompt is the length of its prompt, for Config.Classes with Limits.
+	Prompt Prompt
 	// Under has the keys of the flows under Request.Flow, outermost first; for example a tenant's user. Config.Levels
 	// determines how many count; a missing key is "".
 	Under []string

@@ -46,6 +46,10 @@ func (anywhere) BelowTokens(dispatch.Bound) bool                { return true }
 func (anywhere) Regret(dispatch.Placement, dispatch.Bound, *dispatch.EndpointSet) (int64, bool) {
 	return 0, true
 }
+func (anywhere) Known(Placement) int                                              { return 1 }
+func (anywhere) Busy(Placement, int) bool                                         { return false }
+func (anywhere) SetBusyRules([]scheduling.BusyRule)                               {}
+func (anywhere) PromptRead(*dispatch.Reservation) bool                            { return false }
 func (anywhere) TakesTokens(Endpoint, int64) bool                                 { return true }
 func (anywhere) SetSignals(Endpoint, dispatch.Signals) bool                       { return true }
 func (anywhere) Held(Endpoint) int                                                { return 0 }

@@ -91,7 +91,7 @@ func OutcomeOf(err error) Outcome {
 
 // Rejection is the error of TryEnqueue and Refuse: the sentinel, and what to tell the client.
 type Rejection struct {
-	// Err is the sentinel; errors.Is finds it.
+	// Err is the sentinel; errors.Is finds it, and errors.As a *fairqueue.LimitError of a class.
 	Err error
 	// Outcome is OutcomeOf(Err).
 	Outcome Outcome

@@ -30,6 +30,16 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 	return c.machine.Flows(now, limit)
 }
 
+// ClassState is the state of one class.
+type ClassState = dispatch.ClassState
+
+// Classes returns the state of every class.
+func (c *RequestQueueController) Classes() []ClassState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machine.Classes()
+}
+
 // fairness returns how evenly the flows of each tier have been served lately, with discipline VTC.
 func (c *RequestQueueController) fairness() []dispatch.Fairness {
 	c.mu.Lock()

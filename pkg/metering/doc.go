@@ -21,6 +21,9 @@
 // Usage that Envoy tells goes before usage that Weir has read itself. A report of an answer that broke off is no usage, but
 // the least that the request has used; and what it says of the prompt is exact.
 //
+// Of a charge whose prompt was fixed (Charge.Fix), the cost is that of the uncached tokens at its arrival, and of the answer: as
+// it was reported (ByUsage), as it was estimated or seen (ByTime), or of none.
+//
 // # Invariants
 //
 //   - Only ByUsage and ByTime teach the estimator, each request once.

@@ -34,6 +34,26 @@ const (
 
 // End returns the final cost of a request, and learns from it. It is called once for each charge.
 func (m *Meter) End(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
+	cost, basis := m.end(c, e, now)
+	if c.fixed {
+		cost = c.costWith(c.outputAt(e, basis))
+	}
+	return cost, basis
+}
+
+// outputAt returns how many tokens of an answer are charged for a request whose prompt was fixed.
+func (c *Charge) outputAt(e *End, basis Basis) int64 {
+	switch basis {
+	case ByUsage:
+		return e.Output
+	case ByTime:
+		return max(c.estimated.Output, c.streamed)
+	default:
+		return 0
+	}
+}
+
+func (m *Meter) end(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	switch {
 	case e.Known && e.Whole:
 		u := estimate.Usage{Input: e.Input, Cached: e.Cached, Output: e.Output}

@@ -201,3 +201,42 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A prompt that was fixed costs its uncached tokens, whatever is reported of it later; its answer is charged as always.
+func TestFix(t *testing.T) {
+	whole := Report{Tokens: usage.Tokens{Input: 120, Cached: 60, Output: 30}, Known: true, Whole: true}
+	for _, c := range []struct {
+		name           string
+		output         estimate.Weight
+		end            End
+		begun, settled estimate.Cost
+	}{
+		{"only prompts", 0, End{Report: whole, Status: 200, Answered: true}, 40, 40},
+		{"only prompts, no usage", 0, End{Status: 200, Answered: true, Produced: time.Hour}, 40, 40},
+		{"only prompts, refused", 0, End{Status: 400, Produced: time.Hour}, 40, 40},
+		{"only prompts, no engine", 0, End{Unsent: true}, 40, 40},
+		{"answers too", estimate.WeightOne, End{Report: whole, Status: 200, Answered: true}, 40 + 1000, 40 + 30},
+		{"answers too, no usage", estimate.WeightOne, End{Status: 500}, 40 + 1000, 40 + 1000},
+		{"answers too, refused", estimate.WeightOne, End{Status: 400}, 40 + 1000, 40},
+	} {
+		m, charge := begun(nil)
+		cfg := *charge.cfg
+		cfg.Weights.Output = c.output
+		charge.cfg = &cfg
+		if got := charge.Fix(60); got != c.begun {
+			t.Errorf("%s: costs %d at first, want %d", c.name, got, c.begun)
+		}
+		if cost, less := charge.Expect(100); less {
+			t.Errorf("%s: its engine makes it cheaper: %d", c.name, cost)
+		}
+		charge.AtLeast(usage.Tokens{Input: 5000})
+		if got, _ := m.End(charge, &c.end, time.Time{}); got != c.settled {
+			t.Errorf("%s: costs %d in the end, want %d", c.name, got, c.settled)
+		}
+	}
+	_, charge := begun(nil)
+	charge.cfg = &estimate.Config{Weights: estimate.Weights{Input: estimate.WeightOne, CachedInput: estimate.WeightOne}}
+	if got := charge.Fix(5000); got != 1 {
+		t.Errorf("a prompt that is cached whole costs %d, want 1", got)
+	}
+}

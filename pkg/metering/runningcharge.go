@@ -13,6 +13,9 @@ type Charge struct {
 	streamed int64
 	// expected is how many tokens of the prompt the engine is taken to have cached.
 	expected int64
+	// fixed is set if what the prompt is charged was fixed, to so many uncached tokens.
+	fixed    bool
+	uncached int64
 	cfg      *estimate.Config
 }
 
@@ -32,13 +35,27 @@ func (c *Charge) AtLeast(t usage.Tokens) {
 // Expect notes that the request goes to an engine that is taken to have so many tokens of its prompt cached, and reports
 // whether the request costs less by that. If so, it returns the lower cost. What it takes of the stock stays.
 func (c *Charge) Expect(cached int64) (cost estimate.Cost, less bool) {
+	if c.fixed {
+		return 0, false
+	}
 	c.expected = min(cached, c.estimated.Input)
 	cost = c.costWith(max(c.estimated.Output, c.streamed))
 	return cost, cost < c.estimated.Cost
 }
 
+// Fix fixes what the prompt is charged to its uncached tokens at its arrival, when the best engine that it may use had so many
+// of them cached. Neither the engine that it goes to nor a report of its prompt changes that any more; cached tokens cost
+// nothing. Its answer is charged as always, which is nothing with an output weight of 0. It returns the cost, at least 1.
+func (c *Charge) Fix(cached int64) estimate.Cost {
+	c.fixed, c.uncached = true, c.estimated.Input-max(0, min(cached, c.estimated.Input))
+	return c.costWith(c.estimated.Output)
+}
+
 // costWith returns the cost with an answer of so many tokens, as far as is known.
 func (c *Charge) costWith(output int64) estimate.Cost {
+	if c.fixed {
+		return c.cfg.Weights.Cost(estimate.Usage{Input: c.uncached, Output: output})
+	}
 	return c.cfg.Weights.Cost(estimate.Usage{Input: c.estimated.Input, Cached: c.expected, Output: output})
 }
 

@@ -291,6 +291,9 @@ func (d *driver) arrive() {
 	}
 	if l := d.classes; l != nil && l.IntN(3) == 0 {
 		a.Path = &fairqueue.Path{Class: []string{"a", "b", "c"}[l.IntN(3)], Strict: l.IntN(2), Priority: l.IntN(4)}
+		if l.IntN(2) == 0 {
+			a.Path.Ring, a.Path.Prompt = []string{"", "r"}[l.IntN(2)], fairqueue.PromptOf(int64(l.IntN(100)), int64(l.IntN(50)))
+		}
 	}
 	if d.chance(4) {
 		a.Deadline = d.now.Add(time.Duration(d.lot.IntN(3000)) * time.Millisecond)

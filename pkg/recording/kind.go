@@ -29,6 +29,7 @@ const (
 	answered                  // a lease is settled, and its engine has answered
 	prefilled                 // a prefill engine has read a prompt
 	rated                     // what was known at the prefill engines of the prompt of the next arrival
+	prompted                  // the ring of the next arrival, and the length of its prompt
 	numKinds
 )
 
@@ -39,6 +40,7 @@ var kindNames = [numKinds]string{
 	preempt: "preemption", gone: "preemptor gone", failed: "panic", noted: "panic beside a decision", verdict: "verdict",
 	foreign: "change of foreign stock", signals: "signals", raised: "higher cost", trueUp: "usage", answered: "answer",
 	prefilled: "prompt read", rated: "prompt at prefill engines",
+	prompted: "ring and prompt",
 }
 
 // String returns the kind in words.
@@ -51,6 +53,9 @@ func (k kind) String() string {
 
 // follows reports whether a record belongs to the event of the record before it.
 func (k kind) follows() bool { return k == preempt || k == gone || k == failed || k == verdict }
+
+// precedes reports whether a record only says more of the next arrival.
+func (k kind) precedes() bool { return k == rated || k == prompted }
 
 // timed is set in a record's first byte, beside its kind, if a time follows.
 const timed = 0x80

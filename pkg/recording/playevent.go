@@ -32,6 +32,9 @@ func (p *player) begin(k kind, now time.Time) error {
 	case rated:
 		p.atPrefill = p.ratings()
 		return nil
+	case prompted:
+		p.ring, p.prompt = p.in.text(), fairqueue.PromptOf(p.in.signed(), p.in.signed())
+		return nil
 	case served:
 		return p.held(func(l *dispatch.Lease) { m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed())) })
 	case complete, answered:
@@ -204,7 +207,10 @@ func (p *player) arrive(k kind, now time.Time) error {
 		a.TierName = in.text()
 	}
 	if flags&hasPath != 0 {
-		a.Path = &fairqueue.Path{Class: in.text(), Strict: int(in.signed()), Priority: int(in.signed())}
+		a.Path = &fairqueue.Path{
+			Ring: p.ring, Prompt: p.prompt, Class: in.text(), Strict: int(in.signed()), Priority: int(in.signed()),
+		}
+		p.ring, p.prompt = "", fairqueue.Prompt{}
 		for n := in.number(); n > 0 && !in.broken; n-- {
 			a.Path.Under = append(a.Path.Under, in.text())
 		}

@@ -51,13 +51,23 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 		k = passOn
 	}
 	q, placed := a.Placement.(*scheduling.Query)
-	if placed = placed && q != nil; placed && q.AtPrefill() != nil {
-		r.event(rated, time.Time{})
-		r.ratings(q.AtPrefill())
-		r.begin(k, now) // in the same segment
-	} else {
-		r.event(k, now)
+	placed = placed && q != nil
+	first := r.event
+	before := func(k kind) { // all in the same segment
+		first(k, time.Time{})
+		first = r.begin
 	}
+	if placed && q.AtPrefill() != nil {
+		before(rated)
+		r.ratings(q.AtPrefill())
+	}
+	if p := a.Path; p != nil && (p.Ring != "" || p.Prompt != fairqueue.Prompt{}) {
+		before(prompted)
+		r.text(p.Ring, nil)
+		r.signed(int64(p.Prompt.Raw))
+		r.signed(int64(p.Prompt.Cached))
+	}
+	first(k, now)
 	r.own = w
 	flags := len(r.buf)
 	r.buf = append(r.buf, 0)

@@ -66,6 +66,8 @@ type player struct {
 	panicked error    // its panic, until a record of the panic is read
 
 	atPrefill *scheduling.Ratings // of the next arrival, if its record comes before that
+	ring      string              // and these, likewise
+	prompt    fairqueue.Prompt
 
 	watch watcher // nil if nobody watches
 }
@@ -161,6 +163,9 @@ func (p *player) record(k kind, now time.Time) error {
 	}
 	if err := p.end(); err != nil {
 		return err
+	}
+	if k.precedes() {
+		return p.begin(k, now)
 	}
 	p.events++
 	p.summary.add(now)

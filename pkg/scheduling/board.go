@@ -39,6 +39,7 @@ type Board struct {
 	below   ends                // those below their bounds in tokens
 
 	adapters adapters
+	busy     []busyness // by number of the rule
 
 	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position
@@ -139,6 +140,7 @@ func (b *Board) revise(p int32) {
 	s.become(v)
 	b.ofReady.add(s)
 	b.below.count(s, 1)
+	b.noteBusy(p)
 	b.changed(p)
 }
 
@@ -215,6 +217,7 @@ func (b *Board) replacePool(next *Snapshot) {
 		leave()
 	}
 	b.snap, b.ring, b.spots, b.before = next, next.ring, spots, b.spots
+	b.recountBusy()
 	b.seatAll()
 }
 
@@ -301,6 +304,17 @@ func (b *Board) Total() int { return b.total }
 func (b *Board) HasReady(q *Query, except *EndpointSet) bool {
 	b.refresh(q)
 	return q.reach.hasBeside(except.on(b.ring))
+}
+
+// Known returns how many endpoints of the pool, ready or not, serve the request's model, whatever its subset is.
+func (b *Board) Known(q *Query) int {
+	b.refresh(q)
+	if !b.scheduler.filtersSubset || !q.confined {
+		return len(q.reach.positions)
+	}
+	anywhere := q.constraint
+	anywhere.confined = false
+	return len(b.scheduler.reachOf(b.snap, &anywhere).positions)
 }
 
 // Meets reports whether a ready endpoint of the request's lane is in the set.

@@ -42,6 +42,9 @@ type Endpoint struct {
 	PrefillTokens int64 `json:",omitempty"`
 	// Lacks are the needs of requests that its engine cannot meet.
 	Lacks Needs `json:",omitempty"`
+	// MaxBatchedTokens is the most tokens that its engine processes in one step, at least 0, for BusyRule.PrefillFraction; 0
+	// means unknown.
+	MaxBatchedTokens int64 `json:",omitempty"`
 }
 
 // Serves reports whether the endpoint serves the model. An endpoint that lists no models serves any, and any endpoint

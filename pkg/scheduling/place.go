@@ -15,6 +15,7 @@ func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	}
 	r := b.choose(q, p)
 	b.addPrefill(q, &r, bound)
+	b.startReading(q, &r)
 	return r
 }
 
@@ -71,6 +72,7 @@ func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {
 	}
 	r := b.choose(q, p)
 	b.addPrefill(q, &r, AnyReady)
+	b.startReading(q, &r)
 	return r
 }
 

@@ -118,15 +118,19 @@ func (b *Board) addPrefill(q *Query, r *Reservation, bound Bound) {
 	*r = r.with(id, int32(q.unread(id)))
 	b.count(at, 1)
 	b.total++
-	b.spots[at].prompts += int64(r.prompt)
+	b.addPrompt(id, int64(r.prompt))
 }
 
-// addPrompt changes the tokens that a prefill engine has to read, which may have left the pool.
-func (b *Board) addPrompt(id EndpointID, by int64) {
+// addPrompt changes the tokens that an endpoint has to read, which may have left the pool. It reports whether it is less busy
+// by that than it was, by any rule.
+func (b *Board) addPrompt(id EndpointID, by int64) (eased bool) {
 	if p, ok := b.ring.position(id); ok {
 		b.spots[p].prompts += by
-	} else if g, known := b.gone[id]; known {
+		return b.noteBusy(p)
+	}
+	if g, known := b.gone[id]; known {
 		g.prompts += by
 		b.gone[id] = g
 	}
+	return false
 }

@@ -21,7 +21,7 @@ const (
 type Reservation struct {
 	// The endpoint's ID + 1 in each role, or 0 for none. An array of them would be copied through memory with each call.
 	serving, prefilling int32
-	prompt              int32 // the tokens that the one in the role Prefilling has to read
+	prompt              int32 // the tokens that the one in the role Prefilling has to read, or else the one that is Serving
 }
 
 // Reserved returns the value of a reservation of one endpoint, Serving. It counts nothing: only Board.Place and PlaceAt
@@ -53,17 +53,27 @@ func (r Reservation) Endpoint() EndpointID { return EndpointID(r.serving - 1) }
 
 // Take removes a role from the reservation, and returns it as one of its own.
 func (r *Reservation) Take(role Role) (taken Reservation) {
+	if r.reads(role) {
+		taken.prompt, r.prompt = r.prompt, 0
+	}
 	switch role {
 	case Serving:
 		taken.serving, r.serving = r.serving, 0
 	case Prefilling:
 		taken.prefilling, r.prefilling = r.prefilling, 0
-		taken.prompt, r.prompt = r.prompt, 0
 	}
 	return taken
 }
 
-// Join returns a reservation of what both hold, which must be different roles.
+// reads reports whether the endpoint held in the role is the one that has to read the prompt.
+func (r *Reservation) reads(role Role) bool {
+	if r.prefilling != 0 {
+		return role == Prefilling
+	}
+	return role == Serving
+}
+
+// Join returns a reservation of what both hold, which must be different roles. Only one of them may have a prompt to be read.
 func (r Reservation) Join(o Reservation) Reservation {
 	return Reservation{r.serving + o.serving, r.prefilling + o.prefilling, r.prompt + o.prompt}
 }
@@ -94,7 +104,7 @@ func (b *Board) ReleaseIn(r *Reservation, role Role) {
 		return
 	}
 	b.unreserve(id)
-	if role == Prefilling {
+	if r.reads(role) && r.prompt > 0 {
 		b.addPrompt(id, -int64(r.prompt))
 	}
 	r.Take(role)

@@ -10,6 +10,8 @@ type vital struct {
 	reads bool  // it is a prefill engine that is ready
 	most  int64 // PrefillTokens
 	lacks Needs
+
+	batched int64 // MaxBatchedTokens
 }
 
 const noLimit = int32(^uint32(0) >> 1)
@@ -21,7 +23,8 @@ func vitalOf(e *Endpoint) vital {
 	v := vital{
 		limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready && e.Work.Serves(),
 		work: e.Work, reads: e.Ready && e.Work == WorkPrefill, most: e.PrefillTokens,
-		lacks: e.Lacks,
+		lacks:   e.Lacks,
+		batched: e.MaxBatchedTokens,
 	}
 	if e.MaxInFlight > 0 {
 		v.limit = int32(min(e.MaxInFlight, int(noLimit)))
@@ -38,7 +41,7 @@ type spot struct {
 	whole        sides // of both, the whole requests, and the rest in millionths
 	rest         sides
 	tokens       tokens
-	prompts      int64 // the uncached tokens of the prompts that it reads as a prefill engine
+	prompts      int64 // the uncached tokens of the prompts that it reads: as a prefill engine, or if there are busy rules
 	signals      Signals
 	adapters     *loaded  // nil: none were ever there
 	total        Standing // updated when the load changes

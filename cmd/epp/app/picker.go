@@ -64,6 +64,9 @@ func (p picker) Rate(placement extproc.Placement, prompt *body.Blocks) extproc.A
 	return a
 }
 
+// Cached implements extproc.Affinity.
+func (a *affinity) Cached() int64 { return a.query.Ratings().Best() }
+
 // Granted implements extproc.Affinity.
 func (a *affinity) Granted() (cached int64) {
 	a.placed = a.index.Place(a.prompt, a.query.Ratings(), a.query.Placed())

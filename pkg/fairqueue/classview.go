@@ -1,0 +1,42 @@
+package fairqueue
+
+// ClassView is the state of a class.
+type ClassView struct {
+	Tier        int
+	Ring, Class string
+	Quantum     Cost
+	// Removed is true of a class that is no longer configured and drains.
+	Removed bool
+	// Queued is the number of its waiting requests. RawTokens and CachedTokens are the sums of their Path.Prompt.
+	Queued                  int
+	RawTokens, CachedTokens int64
+	// Deficit is the service that it has earned and not spent, in units of cost; below 0 it owes that. It is 0 in a ring of one
+	// class.
+	Deficit int64
+}
+
+// Classes returns the state of every class, by rank of its tier and in the order of the rings.
+func (q *FairRequestQueue) Classes() (views []ClassView) {
+	for _, t := range q.tiers {
+		for _, c := range t.classes {
+			views = append(views, ClassView{
+				Tier: t.id, Ring: c.config.Ring, Class: c.config.Name, Quantum: c.config.Quantum, Removed: c.removed,
+				Queued: c.queued, RawTokens: c.amounts[LimitRawTokens], CachedTokens: c.amounts[LimitCachedTokens],
+				Deficit: c.deficit + c.credit,
+			})
+		}
+	}
+	return views
+}
+
+// ClassOf returns the names of the ring and the class to which r belongs: those that it has joined, or else would join.
+func (q *FairRequestQueue) ClassOf(r *Request) (ring, class string) {
+	c := r.chargedTo()
+	switch {
+	case r.Queued():
+		c = r.flowLane.lane.class
+	case c == nil:
+		c = q.tierOf(r.Tier).classOf(r)
+	}
+	return c.config.Ring, c.config.Name
+}

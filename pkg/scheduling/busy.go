@@ -1,0 +1,177 @@
+package scheduling
+
+import (
+	"math/bits"
+
+	"github.com/weir-epp/weir/pkg/invalid"
+)
+
+// BusyRule says when the endpoints that a request may use are too busy reading prompts. An endpoint is busy while it has more
+// tokens of prompts to read than PrefillTokens, or more than PrefillFraction of its MaxBatchedTokens; all together are while
+// enough of the ready ones are. Where none is ready, they are not busy.
+type BusyRule struct {
+	// PrefillTokens is a number of tokens, 0 to MaxBusyTokens; nil means that it does not count.
+	PrefillTokens *int64
+	// PrefillFraction is a part of Endpoint.MaxBatchedTokens, in millionths, 0 to MaxBusyFraction; nil means that it does not
+	// count, nor does it at endpoints whose MaxBatchedTokens are not known.
+	PrefillFraction *int64
+	// WorkerRatio is the part of the endpoints that make all of them busy, in millionths, 1 to Millionths; 0 means all.
+	WorkerRatio int64
+}
+
+// MaxBusyTokens is the largest BusyRule.PrefillTokens, and MaxBusyFraction the largest PrefillFraction: a thousand.
+const (
+	MaxBusyTokens   = 1 << 40
+	MaxBusyFraction = 1_000 * Millionths
+)
+
+// Validate reports every problem at once, as invalid.Problems.
+func (r *BusyRule) Validate() error {
+	var ps invalid.Problems
+	if r.PrefillTokens != nil {
+		invalid.Within(&ps, invalid.At("PrefillTokens"), *r.PrefillTokens, 0, MaxBusyTokens)
+	}
+	if f := r.PrefillFraction; f != nil && (*f < 0 || *f > MaxBusyFraction) {
+		ps.Add(invalid.At("PrefillFraction"), float64(*f)/Millionths, "must be from 0 to %d", MaxBusyFraction/Millionths)
+	}
+	if r.WorkerRatio < 0 || r.WorkerRatio > Millionths {
+		ps.Add(invalid.At("WorkerRatio"), float64(r.WorkerRatio)/Millionths, "must be above 0 and at most 1")
+	}
+	if _, _, given := r.Threshold(); !given && r.WorkerRatio != 0 {
+		ps.Add(invalid.At("WorkerRatio"), float64(r.WorkerRatio)/Millionths, "needs %s or %s", invalid.At("PrefillTokens"), invalid.At("PrefillFraction"))
+	}
+	return ps.Err()
+}
+
+// Threshold returns the field with a threshold, and its value; given is false if there is none, so that nothing is ever busy.
+func (r *BusyRule) Threshold() (field string, value any, given bool) {
+	switch {
+	case r.PrefillTokens != nil:
+		return "PrefillTokens", *r.PrefillTokens, true
+	case r.PrefillFraction != nil:
+		return "PrefillFraction", float64(*r.PrefillFraction) / Millionths, true
+	}
+	return "", nil, false
+}
+
+// busyAt reports whether an endpoint is busy with so many tokens of prompts to read.
+func (r *BusyRule) busyAt(prompts, batched int64) bool {
+	if r.PrefillTokens != nil && prompts > *r.PrefillTokens {
+		return true
+	}
+	if r.PrefillFraction == nil || batched <= 0 || prompts <= 0 {
+		return false
+	}
+	readHi, readLo := bits.Mul64(uint64(prompts), Millionths)
+	mostHi, mostLo := bits.Mul64(uint64(*r.PrefillFraction), uint64(batched))
+	return readHi > mostHi || readHi == mostHi && readLo > mostLo
+}
+
+// busy reports whether n of so many endpoints make all of them busy.
+func (r *BusyRule) busy(n, of int) bool {
+	ratio := r.WorkerRatio
+	if ratio == 0 {
+		ratio = Millionths
+	}
+	return of > 0 && int64(n)*Millionths >= ratio*int64(of)
+}
+
+// busyness is which ready endpoints are busy by one rule.
+type busyness struct {
+	BusyRule
+	at []uint64 // by position
+	n  int
+}
+
+// SetBusyRules sets the rules by which Busy goes, by number. From the first rule on, the board counts the tokens of the prompts
+// that are placed, with their ratings.
+func (b *Board) SetBusyRules(rules []BusyRule) {
+	b.busy = make([]busyness, len(rules))
+	for i, r := range rules {
+		b.busy[i].BusyRule = r
+	}
+	b.recountBusy()
+}
+
+// recountBusy finds out anew which endpoints are busy.
+func (b *Board) recountBusy() {
+	for i := range b.busy {
+		x := &b.busy[i]
+		x.at, x.n = resized(x.at, wordsFor(len(b.spots))), 0
+		clear(x.at)
+	}
+	if len(b.busy) > 0 {
+		for p := range b.spots {
+			b.noteBusy(int32(p))
+		}
+	}
+}
+
+// noteBusy updates whether an endpoint is busy, by each rule. eased reports whether it no longer is, by any of them.
+func (b *Board) noteBusy(p int32) (eased bool) {
+	s := &b.spots[p]
+	for i := range b.busy {
+		x := &b.busy[i]
+		was, is := in(x.at, p), s.ready && x.busyAt(s.prompts, s.batched)
+		if was == is {
+			continue
+		}
+		x.at[p/64] ^= 1 << (p % 64)
+		if is {
+			x.n++
+		} else {
+			x.n--
+			eased = true
+		}
+	}
+	return eased
+}
+
+// Busy reports whether the ready endpoints that the request may use are too busy, by the rule of a number. It counts those of a
+// lane of few, and otherwise looks at 64 at once.
+func (b *Board) Busy(q *Query, rule int) bool {
+	b.refresh(q)
+	x, n := &b.busy[rule], 0
+	switch {
+	case q.reach.whole:
+		n = x.n
+	case q.reach.large():
+		for w, ready := range q.reach.words {
+			n += bits.OnesCount64(ready & x.at[w])
+		}
+	default:
+		for _, p := range q.reach.ready {
+			if in(x.at, p) {
+				n++
+			}
+		}
+	}
+	return x.busy(n, len(q.reach.ready))
+}
+
+// startReading counts the tokens of the request's prompt that the endpoint of a reservation reads itself, if there are rules.
+func (b *Board) startReading(q *Query, r *Reservation) {
+	if len(b.busy) > 0 && r.In(Prefilling) == NoEndpoint && q.ratings != nil && q.ratings.Prompt > 0 {
+		r.prompt = int32(q.ratings.uncached(q.ratings.Cached(r.Endpoint())))
+		b.addPrompt(r.Endpoint(), int64(r.prompt))
+	}
+}
+
+// PromptRead stops counting the tokens of a prompt that the endpoint of a reservation reads itself, because the first token of
+// the answer has come. It reports whether the endpoint is less busy by that than it was, by any rule.
+func (b *Board) PromptRead(r *Reservation) (eased bool) {
+	if r.prompt == 0 || r.In(Serving) == NoEndpoint || r.In(Prefilling) != NoEndpoint {
+		return false
+	}
+	eased = b.addPrompt(r.Endpoint(), -int64(r.prompt))
+	r.prompt = 0
+	return eased
+}
+
+// Prompts returns how many tokens of prompts an endpoint of the pool has to read, as far as they are counted.
+func (b *Board) Prompts(id EndpointID) int64 {
+	if p, ok := b.ring.position(id); ok {
+		return b.spots[p].prompts
+	}
+	return 0
+}
