@@ -6,7 +6,7 @@
 //	Default (the wfq profile)  ->  profile (recommended, if none is named)  ->  file  ->  flags  ->  Validate
 //
 // [Load] does all of it. The problems of all layers are reported together, as [Problems]: each has the path of the
-// field, the value found and what is allowed there. Problems in the file carry the line.
+// field, the value found and the allowed ones. Problems in the file carry the line.
 //
 // # Layers and lists
 //

@@ -81,7 +81,8 @@ func (im *smgImport) note(format string, args ...any) {
 	im.notes = append(im.notes, fmt.Sprintf(format, args...))
 }
 
-// classes changes the tiers. SMG replaces a whole class that the file names; here, what the file does not give is kept.
+// classes changes the tiers. SMG replaces a whole class that the file names; here, values that the file does not give
+// are kept.
 func (im *smgImport) classes() {
 	for _, name := range slices.Sorted(maps.Keys(im.file.Classes)) {
 		rank := slices.Index(smgClasses, name)

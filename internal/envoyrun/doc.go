@@ -1,7 +1,7 @@
 // Package envoyrun runs a real Envoy for tests, benchmarks and `weir demo`.
 //
 // Start takes one of the configurations that Weir ships (config/envoy), puts the caller's addresses in it, starts Envoy
-// with it and returns when Envoy takes requests. What is tested is therefore what users run: the files are decoded and
+// with it and returns when Envoy takes requests. The tests therefore run the files of users: these are decoded and
 // changed in their structure (listener, admin and endpoint addresses), nothing is written anew.
 //
 //	envoy, err := envoyrun.Start(ctx, envoyrun.Options{

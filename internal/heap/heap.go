@@ -1,5 +1,5 @@
 // Package heap is the one heap: 4-ary, indexed, of elements with integer keys. The queue's orders, the victims of preemption,
-// the due times of probes and scrapes, the bodies on their way, and what a simulation does next are kept in it.
+// the due times of probes and scrapes, the bodies on their way, and the next steps of a simulation are kept in it.
 package heap
 
 import (

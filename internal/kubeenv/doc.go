@@ -21,5 +21,5 @@
 //   - Everything listens on 127.0.0.1, at a port that the system chose and that stays reserved while the apiserver is
 //     stopped, or on sockets in the environment's directory.
 //   - No process outlives the test process, however that ends (on Linux, by internal/child).
-//   - Nothing is faked: what an environment answers, a cluster with the same objects would.
+//   - Nothing is faked: an environment answers as a cluster with the same objects would.
 package kubeenv

@@ -80,7 +80,7 @@ func Shared(t *testing.T) *Env {
 	return shared.env
 }
 
-// start starts an environment; what it had started before an error is gone.
+// start starts an environment; after an error no process of it is left.
 func start(t *testing.T) (e *Env, err error) {
 	t.Helper()
 	e = &Env{}

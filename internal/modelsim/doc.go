@@ -1,7 +1,7 @@
 // Package modelsim is a simulated model server: an HTTP server that speaks the OpenAI and Anthropic APIs as vLLM does,
 // with the timing of a real batching engine and without a model. Tests, benchmarks and the demo use it as the upstream.
 //
-// It owns the APIs' shapes, what is observed of the requests that came in, and the faults that a test injects. Batch
+// It owns the APIs' shapes, the record of the requests that came in, and the faults that a test injects. Batch
 // slots, the waiting queue and all timing belong to the pure package engine; this package is the thin shell around it:
 // one lock, one timer at the engine's next event, and the requests' own goroutines.
 //

@@ -1,4 +1,4 @@
-// Package names says which objectives and models Weir knows by name, what each name stands for, and where it comes from:
+// Package names says which objectives and models Weir knows by name, with the meaning and the source of each name:
 // the configuration file or a resource of the cluster. Merge is a pure function of both.
 //
 // # Which resources count

@@ -41,5 +41,5 @@
 //   - Each request that arrives has exactly one outcome; at the end nothing is in flight at the machine, the board or an
 //     engine. ([Run] returns an error otherwise, rather than figures.)
 //   - Memory is bounded by the requests in flight, waiting and cached: requests are read from their source one by one,
-//     and what is told of them is sums, counts and histograms.
+//     and their figures are sums, counts and histograms.
 package simulate

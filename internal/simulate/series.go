@@ -37,7 +37,7 @@ func (s *series) init(engines int) {
 	s.intervals = append(s.intervals, interval{})
 }
 
-// pass lets time go on to at: what is held then was held since the last event.
+// pass lets time go on to at: the present holdings were held since the last event.
 func (s *series) pass(at time.Duration, held []int, queued int) {
 	for at >= s.length*time.Duration(len(s.intervals)) {
 		last := &s.intervals[len(s.intervals)-1]

@@ -22,7 +22,7 @@ type Workload struct {
 	Clients []Client      `yaml:"clients" default:"[]"`
 }
 
-// EngineGroup describes equal engines. What is not given is as in the figures about routing.
+// EngineGroup describes equal engines. Missing values are as in the figures about routing.
 type EngineGroup struct {
 	Count                  int64           `yaml:"count" default:"1"`
 	Slots                  int64           `yaml:"slots" default:"64"`

@@ -24,7 +24,7 @@
 // A request's real cost may be known while it is in flight (Raise, TrueUp) or at its end (Complete): the charges of its
 // class and of the flows on its path are corrected, and while it is in flight its stock as well.
 //
-// A request has two numbers. Its cost is what the queue charges: what its tenant pays. Its tokens are what it takes of the
+// A request has two numbers. Its cost is the charge of the queue, which its tenant pays. Its tokens are its part of the
 // stock, in the engines' memory: the band, the caps and the order of victims count these (ADR 0076). Where they are
 // bounded, the Placer is told the tokens of each lease at its endpoints, in the event in which that changes.
 //
@@ -41,7 +41,7 @@
 //
 // # Admission
 //
-//	bypass   stock < upper bound, something available to the tier, nobody who could go waits in its tier or a
+//	bypass   stock < upper bound, something available to the tier, no waiter that could go in its tier or a
 //	         higher one, no starved head that the budget lets go, and an endpoint takes it
 //	reject   otherwise, when it is not admissible (below the highest tier, without EnqueueAll), or there is no room
 //	enqueue  otherwise

@@ -10,7 +10,7 @@ import (
 
 // laneNote is what the machine knows of one lane. Every lane in which a request waits has one, except that of the whole
 // pool, which gets one when there is something to know. So an event at an endpoint concerns only the lanes that can use
-// it, and what waits elsewhere costs it nothing.
+// it, and waiters elsewhere cost it nothing.
 type laneNote struct {
 	lane fairqueue.Lane
 	// endpoints are those that the lane may use while they are ready, ascending. A whole lane, which has all ready

@@ -11,8 +11,9 @@ import (
 const fewRivals = 16
 
 // countsIn returns the other lanes in which what w is charged counts, where its flow waits too. A rival is a lane with the
-// endpoint to which w goes, in which another flow of its class waits. What w takes counts in the lanes that have an endpoint
-// of a rival's: there its flow competes with the rival's flows. Without a rival the charge counts in its own lane only.
+// endpoint to which w goes, in which another flow of its class waits. The charge of w counts in the lanes that have an
+// endpoint of a rival's: there its flow competes with the rival's flows. Without a rival the charge counts in its own
+// lane only.
 func (m *Machine) countsIn(w *Waiter, e Endpoint) (also []fairqueue.Lane) {
 	if m.queue.Len() == 0 || w.queued.Queued() && w.queued.OnlyLane() {
 		return nil

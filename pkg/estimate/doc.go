@@ -79,7 +79,7 @@
 // Time also tells how long such an answer was, so it counts among the flow's outputs; otherwise a flow that never has
 // usage would be estimated at ColdOutput for ever. There it is the flow's own rate that counts, or ColdRate: the median of
 // a few flows is whatever one of them likes, and however it were held back, a bucket of lengths is up to 1/8 wide, so the
-// least change could move an estimate by more than 10 %. Since the estimate is a quantile, what such a flow is charged is
+// least change could move an estimate by more than 10 %. Since the estimate is a quantile, the charge of such a flow is
 // about its Quantile, not its mean: 10 % more for answers that are alike, 2.5 times as much for lengths that are
 // exponentially distributed (TestChargedByTime).
 //
@@ -102,5 +102,5 @@
 //     differ by at most 10 %, or a token.
 //   - A higher weight, count, or output never makes the cost lower.
 //
-// The package knows nothing of HTTP, JSON, Envoy, or of who uses the cost.
+// The package knows nothing of HTTP, JSON, Envoy, or of the users of the cost.
 package estimate

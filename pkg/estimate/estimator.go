@@ -67,7 +67,7 @@ func New(cfg Config) *Estimator {
 	return e
 }
 
-// Configure changes the configuration. What was learned remains. It panics if the configuration is invalid.
+// Configure changes the configuration. Learned values remain. It panics if the configuration is invalid.
 func (e *Estimator) Configure(cfg Config) {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
@@ -135,7 +135,7 @@ func (e *Estimator) LearnTime(r *Request, produced time.Duration) {
 	x.outputs.add(answer, e.cfg.Window)
 }
 
-// entry returns the entry of a flow and model, which it makes if there is none. Whoever has to leave for it is
+// entry returns the entry of a flow and model, which it makes if there is none. The entry that has to leave for it is
 // forgotten.
 func (e *Estimator) entry(flow, name string) *entry {
 	x, left := e.flows.take(flow, name)

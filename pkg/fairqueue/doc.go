@@ -34,7 +34,7 @@
 // backlogged.
 //
 // Virtual time and a flow's start belong to a lane (standing.go): lanes go on at different speeds. A lane without
-// waiters is where the furthest of its level is. What a request is charged moves its flow in the lane of the request,
+// waiters is where the furthest of its level is. The charge of a request moves its flow in the lane of the request,
 // and in the lanes that Request.CountAlsoIn names, where the flow competes for the same backends. So all that follows
 // holds for the flows of one lane, whatever is done in others. When lanes' names come to mean other sets of backends,
 // requests move between lanes (regroup.go): flows that go from one lane to another together stand to each other as they
@@ -71,16 +71,16 @@
 //
 // It is for flows whose requests go by arrival, or cost the same. If a cheaper request overtakes a dearer one of its
 // own flow (WSPT, priorities, another flow under the same one), its tag may be behind virtual time, where the flow's
-// start then goes: the flow loses what it has waited for the dearer one. With vtc it does not.
+// start then goes: the flow loses its wait for the dearer one. With vtc it does not.
 //
 // With corrections, let both be in one lane and able to go, with fixed weights, let c be charges over weights at the pop, l
 // the largest c of a flow, and E the largest value, until the end of the interval, of the sum of |actual − charged|/weight
 // over both flows' requests in flight. Then the starts' movements differ by at most l_f + l_g + 2E, as the counters of vtc:
 //
 //   - When f goes, its tag is at most g's, so then S_f − S_g <= l_g. Until f goes again, the difference grows only by
-//     corrections of requests in flight at that moment, which are E in all: what g pops later can be refunded no
+//     corrections of requests in flight at that moment, which are E in all: later pops of g can be refunded no
 //     further than it was charged. No start is moved to virtual time meanwhile, since that is never later than the tags
-//     of those who can go, but for what corrections have put them behind it.
+//     of those that can go, but for corrections that have put them behind it.
 //   - If f has not gone since both wait, it began at virtual time, which was a tag not after g's, so at most l_g after S_g
 //     and what was refunded to g since; or at its own start, which at its last pop was not after g's tag either, or, if g
 //     came later, not after g's floor.

@@ -22,7 +22,7 @@ import "math/bits"
 // would keep the class from earning its next quantum, or be cut off by the cap: classes of 300 and 100 shared 3:2 when
 // estimates were ten times too high.) So with classes that always wait, each spends its quanta on actual costs, but for
 // the errors of the requests in flight, the heads and what mostOwed cuts off. Credit is lost with the last waiter.
-// While a class is empty corrections add up, and what is above 0 is lost when it has a waiter again.
+// While a class is empty corrections add up, and a sum above 0 is lost when it has a waiter again.
 //
 // Deficits are within ±2^33. A turn visits each class once at most, whatever the quanta and costs: if nobody can pay, it
 // computes how many quanta the first one lacks. It ends at the first class that can pay with at most one quantum, so where

@@ -6,8 +6,8 @@ import (
 )
 
 // standing is where a flow stands in one lane: the counter or start by which its requests there are ordered. A flow has
-// one for each lane that it has used lately, because lanes go on at different speeds, and what is a long way ahead in one
-// is the past in another. It is wfq's and vtc's.
+// one for each lane that it has used lately, because lanes go on at different speeds, and a place that is a long way
+// ahead in one is the past in another. It is wfq's and vtc's.
 //
 // A request moves the standing of its lane, and those of the lanes that Request.CountAlsoIn names: those of overlapping sets of
 // backends, where its flow competes for the same backend. So a tenant has one share of each set of backends, and service

@@ -58,7 +58,7 @@ package fairqueue
 // # Memory
 //
 // All that is kept of a flow without requests is its counter and its floor, for the last keptFlows of a class and the
-// last keptUnder under an active flow. A debt counts until virtual time has passed it; whoever is forgotten pays in
+// last keptUnder under an active flow. A debt counts until virtual time has passed it; a forgotten flow pays in
 // advance when it comes back. So any number of identities leaves as many flows known as wait or are in flight, and these.
 //
 // Every operation is O(1), besides the heaps.

@@ -10,7 +10,7 @@
 // about a preemptor's client, read its verdicts, set the timer, release the lock and wake the goroutines that have a
 // verdict.
 //
-// The machine decides within the event that changed the state, in whatever goroutine that is: an arrival's, a
+// The machine decides within the event that changed the state, in the goroutine of that event: an arrival's, a
 // completion's, a cancellation's. The poppers are parked goroutines for work that belongs to no request: the timer, and
 // logging failures. Nothing polls, and there is no timer while no request waits.
 //

@@ -83,7 +83,7 @@ func (l *Lease) OnCost(to fairqueue.Cost, tokens Tokens) {
 }
 
 // OnExpected lowers what the request is charged to this cost, because its engine is taken to have a part of its prompt
-// cached. What it takes of the stock stays. Its actual cost, at the end, corrects that.
+// cached. Its part of the stock stays. Its actual cost, at the end, corrects that.
 func (l *Lease) OnExpected(cost fairqueue.Cost) {
 	now := time.Now()
 	l.controller().mu.Lock()

@@ -48,8 +48,9 @@
 // Each process has a boot ID. Records of different boots add up, also under one pod's name: a restarted container counts
 // what its earlier processes left at the engines, and hands these records on in its own, which replaces theirs.
 //
-// A Lease that has not changed for a long time (forgetAfter and five windows) is deleted by whoever sees it. The Leases
-// have no owner: the garbage collector would remove a killed pod's record before its successor could read it.
+// A Lease that has not changed for a long time (forgetAfter and five windows) is deleted by the next replica that sees
+// it. The Leases have no owner: the garbage collector would remove a killed pod's record before its successor could
+// read it.
 //
 // # Bounds
 //

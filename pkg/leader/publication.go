@@ -83,8 +83,8 @@ func (p *Publication) set(a aim) {
 	}
 }
 
-// Run keeps the slice until ctx is done, and returns nil. While this replica leads it looks every retry period: whoever
-// empties the slice, empties it for no longer.
+// Run keeps the slice until ctx is done, and returns nil. While this replica leads it looks every retry period: a
+// client that empties the slice empties it for no longer.
 func (p *Publication) Run(ctx context.Context) error {
 	again := time.NewTimer(0)
 	defer again.Stop()

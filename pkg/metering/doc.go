@@ -1,6 +1,7 @@
-// Package metering decides what requests are charged in tokens, and when. It owns the charge of each request and what is
-// learned from their usage. Its leaves are pkg/estimate, which predicts, and pkg/extproc/usage, which finds the usage in
-// responses. It is pure but for the lock of Meter: no goroutine, clock or random source, and no map decides anything.
+// Package metering decides the charge of requests in tokens, and its time. It owns the charge of each request and what
+// is learned from their usage. Its leaves are pkg/estimate, which predicts, and pkg/extproc/usage, which finds the
+// usage in responses. It is pure but for the lock of Meter: no goroutine, clock or random source, and no map decides
+// anything.
 //
 // # When
 //
@@ -18,11 +19,11 @@
 //	refused by the engine           cost = Estimator.Refused: estimate, bytes and time       ByRoom
 //	any other end without usage     cost = Estimator.Unfinished: estimate, bytes and time    ByTime
 //
-// Usage that Envoy tells goes before usage that Weir has read itself. A report of an answer that broke off is no usage, but
-// the least that the request has used; and what it says of the prompt is exact.
+// Usage that Envoy tells goes before usage that Weir has read itself. A report of an answer that broke off is no usage,
+// but the least that the request has used; and its figures of the prompt are exact.
 //
-// Of a charge whose prompt was fixed (Charge.Fix), the cost is that of the uncached tokens at its arrival, and of the answer: as
-// it was reported (ByUsage), as it was estimated or seen (ByTime), or of none.
+// A charge whose prompt was fixed (Charge.Fix) costs the uncached tokens at its arrival, and the answer: as it was reported
+// (ByUsage), as it was estimated or seen (ByTime), or none.
 //
 // # Invariants
 //

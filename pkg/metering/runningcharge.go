@@ -33,7 +33,7 @@ func (c *Charge) AtLeast(t usage.Tokens) {
 }
 
 // Expect notes that the request goes to an engine that is taken to have so many tokens of its prompt cached, and reports
-// whether the request costs less by that. If so, it returns the lower cost. What it takes of the stock stays.
+// whether the request costs less by that. If so, it returns the lower cost. Its part of the stock stays.
 func (c *Charge) Expect(cached int64) (cost estimate.Cost, less bool) {
 	if c.fixed {
 		return 0, false

@@ -29,14 +29,14 @@
 // # A prompt that no endpoint has
 //
 // The endpoints are ranked by the hash of its first blocks and of their own keys (highest random weight), alike in every
-// replica, so that replicas that do not know of each other send what begins alike to the same engine.
+// replica, so that replicas that do not know of each other send prompts that begin alike to the same engine.
 //
 // # What it costs
 //
 // A node has 32 bytes, its part of the hash table 4 to 8, and a block's count of holders 11 to 21: 100 endpoints with 1
 // million KV tokens each are 781,250 nodes, at most 40 MB. A match is one probe or two for each endpoint and O(log blocks)
-// more for each of at most 64; a placement is one or two probes for each block. What leaves is dropped in pieces of 1,000
-// nodes, between which others can ask.
+// more for each of at most 64; a placement is one or two probes for each block. Leaving blocks are dropped in pieces of
+// 1,000 nodes, between which others can ask.
 //
 // # Invariants
 //
@@ -46,6 +46,6 @@
 //
 // # What it must never know
 //
-// The controller's lock, queues, flows, HTTP and Envoy, and what a prompt says. It has one lock of its own, no goroutine, no
-// clock and no random source: the same calls give the same answers.
+// The controller's lock, queues, flows, HTTP and Envoy, and the meaning of a prompt. It has one lock of its own, no
+// goroutine, no clock and no random source: the same calls give the same answers.
 package prefix

@@ -206,7 +206,8 @@ func (x *Index) Clear(id scheduling.EndpointID) {
 	}
 }
 
-// forget drops the nodes that an endpoint has, in pieces. What it is given meanwhile may stay. The caller holds changing.
+// forget drops the nodes that an endpoint has, in pieces. Blocks that it is given meanwhile may stay. The caller holds
+// changing.
 func (x *Index) forget(e *engine) {
 	left := 0
 	x.locked(func() { left, e.trust = e.all.size(), trust{} })

@@ -16,8 +16,8 @@ import (
 
 // A file is a line that identifies it, followed by chunks: a header, a checkpoint, the segments after it, and an end. A
 // chunk consists of its kind, the length of its content, a checksum and the content. The checksum also covers that of the
-// chunk before, so that no chunk can be removed or inserted unnoticed. It is no signature: whoever writes a file can make
-// every checksum right.
+// chunk before, so that no chunk can be removed or inserted unnoticed. It is no signature: the writer of a file can
+// make every checksum right.
 
 const magic = "weir recording 2\n"
 

@@ -26,13 +26,13 @@ const (
 type AdapterState struct {
 	// Places is the number of adapters that it can run at once; 0: it states none.
 	Places int
-	// Loaded are the adapters with requests in it, whoever sent them.
+	// Loaded are the adapters with requests in it, of all senders.
 	Loaded []string
 }
 
 // adapters are the LoRA adapters that engines are taken to have: those of Weir's own requests there, then those that were
-// used last, up to the engine's places, and those of others by the engine's statement. What is kept does not grow with the
-// number of adapters that exist, and neither does the work for one request.
+// used last, up to the engine's places, and those of others by the engine's statement. The memory of it does not grow
+// with the number of adapters that exist, and neither does the work for one request.
 type adapters struct {
 	engines map[EndpointID]*loaded
 	at      map[string][]EndpointID // the endpoints that have each, ascending

@@ -24,8 +24,8 @@
 // are served by equal sets have one name: a base model and its adapters on the same engines are one lane. Subsets that are
 // written differently are lanes of their own, even if they name the same endpoints.
 //
-// What a request needs besides its model ([Needs]) is part of its lane as well, as far as some endpoint of the model does not
-// meet it: "model=a needs=image". Where no endpoint lacks anything there are no such lanes. Different needs that the same
+// The needs of a request besides its model ([Needs]) are part of its lane as well, as far as some endpoint of the model does
+// not meet them: "model=a needs=image". Where no endpoint lacks anything there are no such lanes. Different needs that the same
 // endpoints meet are lanes of their own. A snapshot in which an endpoint lacks something, and models get other lanes or are
 // served by endpoints that lack other needs, may regroup any lane.
 //
@@ -74,7 +74,7 @@
 // with the endpoints that have more than the floor, each at its own u. Of equal costs the one with more cached is taken.
 //
 // If no endpoint with more than the floor is better, the first of Ratings.Near is taken that costs at most a quarter more
-// than the best. Replicas that do not know of each other rank alike, so what begins alike meets the same engine.
+// than the best. Replicas that do not know of each other rank alike, so prompts that begin alike meet the same engine.
 //
 // A request for a LoRA adapter ([Ask]) has to have it loaded where the engine is not taken to have it (adapters.go): that
 // counts as AdapterTokens more of u(e), and as up to twice as many where another adapter has to leave, or is in use.
@@ -103,7 +103,7 @@
 //
 //   - the sum of a board's counts is the number of reservations not released; no count is negative
 //   - an endpoint that leaves keeps its count until that is 0, and gets it back when it returns
-//   - what others have at an endpoint counts while it stays ready, and nobody here releases it
+//   - the requests of others at an endpoint count while it stays ready, and nothing here releases them
 //   - the choice and every fallback are ready, inside the lane, and below their MaxInFlight
 //   - the same calls give the same choices, always
 //

@@ -234,7 +234,7 @@ func TestNeedNames(t *testing.T) {
 	}
 }
 
-// What a recording keeps of a query has its needs.
+// A recording keeps the needs of a query.
 func TestRecalledNeeds(t *testing.T) {
 	b := poolOf(t, mustNew(t), lacking(NeedImage, 0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
 	q := prepare(t, b, Ask{Needs: NeedImage})

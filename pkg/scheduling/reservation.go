@@ -16,7 +16,7 @@ const (
 )
 
 // Reservation is what a placement holds: endpoints, each in one role, at which the board counts the request. It is a
-// small value that whoever keeps leases may inspect and copy; it is released once, whole or role by role. The zero
+// small value that the owner of a lease may inspect and copy; it is released once, whole or role by role. The zero
 // value holds nothing.
 type Reservation struct {
 	// The endpoint's ID + 1 in each role, or 0 for none. An array of them would be copied through memory with each call.

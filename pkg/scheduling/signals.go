@@ -5,8 +5,8 @@ package scheduling
 type Signals struct {
 	// Known reports whether the other fields are set.
 	Known bool
-	// Running and Waiting are the requests inside the engine, whoever sent them: in its batch, and in its queue for want of
-	// room.
+	// Running and Waiting are the requests inside the engine, of all senders: in its batch, and in its queue for want
+	// of room.
 	Running, Waiting int32
 	// CacheUsed is the used share of its KV cache, in millionths, and CacheTokens the size of it in tokens; 0: unknown.
 	CacheUsed   int32

@@ -50,7 +50,7 @@ type spot struct {
 // held returns the number of requests there, Weir's own and those of others.
 func (s *spot) held() int32 { return s.inFlight + s.foreign }
 
-// become changes what the snapshot says of the endpoint. What others have at one that is not ready is forgotten.
+// become changes what the snapshot says of the endpoint. Requests of others at one that is not ready are forgotten.
 func (s *spot) become(v vital) {
 	if s.vital = v; !v.ready {
 		s.foreign, s.tokens.foreign = 0, 0
@@ -98,8 +98,8 @@ func (x sides) of(which Bound) int64 {
 type sums struct {
 	held int64 // requests there
 	// The room below the lower and the upper bounds has two parts. Whole requests of each endpoint's bound are for it alone:
-	// whole is how many are free. What is left of the bounds adds up to rest, in millionths, and filled is the number of
-	// endpoints that hold a request on theirs. (ADR 0134; the ledger counts the whole pool's in the same way.)
+	// whole is how many are free. The remainders of the bounds add up to rest, in millionths, and filled is the number
+	// of endpoints that hold a request on theirs. (ADR 0134; the ledger counts the whole pool's in the same way.)
 	whole, rest, filled sides
 	bounds              sides // in millionths of a request
 }

@@ -1,6 +1,6 @@
 package scheduling
 
-// Trait is something that an endpoint has and a lane asks for: an address, a host or a model. Whoever keeps lanes by
+// Trait is something that an endpoint has and a lane asks for: an address, a host or a model. An owner of lanes by
 // their traits finds those that an endpoint may belong to without asking all of them. Traits can be compared.
 type Trait struct {
 	place HostPort

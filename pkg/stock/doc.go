@@ -4,10 +4,10 @@
 // # The band
 //
 // Each ready backend contributes a lower bound, a watermark and an upper bound (Config, Backend); the pool's, in requests,
-// are their sums. Nobody else computes them: a change returns what the backend contributes, and its caller tells the placer. Stock
-// is the leases held: work that was dispatched and is not complete. A request may bypass the queue while stock < upper
-// bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed and compared
-// exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
+// are their sums. Nothing else computes them: a change returns the backend's part, and its caller tells the placer.
+// Stock is the leases held: work that was dispatched and is not complete. A request may bypass the queue while stock <
+// upper bound; waiting requests are released while stock < lower bound. Bounds are decimals in millionths, summed and
+// compared exactly: 2 × 1.1 × 25 is 55. So under a backlog the stock stands at the lower bound rounded up.
 //
 // "Below" means that there is room at some ready backend (ADR 0134). A bound has whole requests, which are for its backend
 // alone, and a rest below one; the rests add up, and a backend holds at most one request on its rest:
@@ -39,15 +39,16 @@
 //
 // rounded up, and at least 1. From the first shrink on the last line has + 1, and takes two reports in a row. An engine works if
 // each request that it runs has got a token since the bound last grew or, where its tokens are not known, if one has ended. So
-// a bound is what the engine was seen to run and what was on its way, and one more, and at least running + 1; it shrinks
-// whoever waits, and grows only while somebody does; and in silence, or hours without load, it stays. A counter that falls is
+// a bound is the running requests and those on their way, and one more, and at least running + 1; it shrinks
+// with or without waiters here, and grows only with some; and in silence, or hours without load, it stays. A counter that falls is
 // a restart: from then on the bound may grow by a quarter again. The reasons are in ADR 0143 and ADR 0157.
 //
 // # Foreign stock
 //
 // If several Weirs serve one pool, each learns what the others hold at a backend (SetForeign). That counts as stock
 // against the bounds and the capacity, and a pool with foreign stock is not idle. It belongs to no lease or tier, so it
-// uses up no reservation, and it goes with the backend. The placer is told what counts of it, for its lanes and its pick.
+// uses up no reservation, and it goes with the backend. The placer is told the counted part of it, for its lanes and
+// its pick.
 //
 // # Leases
 //

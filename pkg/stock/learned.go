@@ -49,7 +49,7 @@ func (l *Learned) Moved() bool { return l.moved }
 // Settled says that a request at the backend has ended.
 func (l *Learned) Settled() { l.settled = true }
 
-// Forget says that the engine's reports have stopped: the bound stays, and what was in a row is not any more.
+// Forget says that the engine's reports have stopped: the bound stays, and a row of reports begins anew.
 func (l *Learned) Forget() { l.known, l.crowded = false, false }
 
 // Follow takes a report, and reports whether the bound has changed. wanted reports whether a request waits that could go to

@@ -49,7 +49,8 @@ func (p *Pool) loadsAnd(look func()) []load {
 	return loads
 }
 
-// addEngines adds how the engines answer. What is withheld from an endpoint counts there as stock of others, but is nobody's.
+// addEngines adds how the engines answer. Stock that is withheld from an endpoint counts there as stock of others, but
+// has no owner.
 func (p *Pool) addEngines(loads []load) {
 	engines := p.controller.Engines()
 	if len(engines) == 0 {

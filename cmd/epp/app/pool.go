@@ -95,7 +95,7 @@ func (p *Pool) changed(published *scheduling.Snapshot) {
 // reconfigure applies a new configuration to every part, or on an error to none. Requests come and go meanwhile, so the
 // order matters:
 //
-//  1. The caller has made and validated the parts that can refuse. What can still fail is the step of the controller,
+//  1. The caller has made and validated the parts that can refuse. Only the step of the controller can still fail,
 //     which comes first.
 //  2. The controller changes the queue, the bounds of the stock, the board's with them and, in commit and under the same
 //     lock, the scheduler. So every decision sees either the old or the new configuration: the bounds of the pool are

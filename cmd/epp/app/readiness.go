@@ -30,7 +30,7 @@ type readiness struct {
 	holds condition // those that hold
 }
 
-// newReadiness returns a readiness that waits for everything to listen. Whoever wires a part that another condition
+// newReadiness returns a readiness that waits for everything to listen. Code that wires a part that another condition
 // depends on unsets it before the start.
 func newReadiness(health *health.Server) *readiness {
 	return &readiness{health: health, holds: synced | leading | open}

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// costLines says what requests are charged, by whom they are ordered, and what is seen of their usage.
+// costLines says the unit of charges, the discipline that orders requests, and the source of their usage.
 func (a *App) costLines(d *config.Document, now time.Time, line func(format string, args ...any)) {
 	line("cost\t%s\tshared by %s", d.Cost, d.Flows.Discipline)
 	if d.Cost != string(extproc.CostTokens) {

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// statusPage writes, as text, what an operator asks first: what is running, whether the configuration is the newest,
-// what waits, the requests in flight, and where.
+// statusPage writes, as text, the answers to an operator's first questions: which version runs, whether the
+// configuration is the newest, the waiting requests, the requests in flight, and where.
 func (a *App) statusPage(out io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

@@ -97,8 +97,8 @@ func (t *stepTime) fill(now time.Time) {
 }
 
 // equalSteps returns how many steps from now on are the same, if nobody arrives or is aborted: each computes the last
-// token of each sequence, none ends before the last step, and the cache suffices. Who waits now cannot join meanwhile,
-// since no slot and no block becomes free.
+// token of each sequence, none ends before the last step, and the cache suffices. A waiting sequence cannot join
+// meanwhile, since no slot and no block becomes free.
 func (t *stepTime) equalSteps() int {
 	e := t.engine
 	if e.cfg.Jitter != 0 || e.lora.room > 0 && len(e.waiting) > 0 { // later ones may join before those that wait

@@ -3,7 +3,7 @@
 //
 // A [Cluster] is what the sources of one pool share: the connection, the permissions (asked for by name before they are
 // used), Events, and whether all sources have synced. [Cluster.Follow] follows objects of one kind, and keeps nothing
-// in memory but what its caller reads. [Source] is the source of pods: it follows the InferencePool (or has a
+// in memory but the parts that its caller reads. [Source] is the source of pods: it follows the InferencePool (or has a
 // selector), and the pods that it selects; several changes at a time reach the store as one. [Names] is the
 // source of objectives and models: it follows the resources that name them, hands them all to
 // internal/names, which merges them, and reports the result for each.

@@ -191,7 +191,7 @@ func (ps *permissions) answer(p Permission, allowed bool, reason string) {
 	}
 }
 
-// awaken makes whoever waits for the channel, of capacity 1, go on.
+// awaken makes the goroutine that waits for the channel, of capacity 1, go on.
 func awaken(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:

@@ -20,7 +20,7 @@ const (
 	maxEvents    = 100  // that wait for the apiserver
 )
 
-// telling writes Events. It only creates them, so that it needs no other permission: whoever tells takes care not to
+// telling writes Events. It only creates them, so that it needs no other permission: callers take care not to
 // repeat himself.
 type telling struct {
 	client  client.Client

@@ -12,7 +12,7 @@
 //
 // # Foreign load
 //
-// An engine counts all requests inside it, whoever sent them; Weir counts its own, exactly and at once. The difference is
+// An engine counts all requests inside it, of all senders; Weir counts its own, exactly and at once. The difference is
 // foreign load (load.go):
 //
 //	foreign = max(0, least of the last 3 scrapes of running + waiting − own)

@@ -159,7 +159,7 @@ func (s *Scraper) somewhere() time.Duration {
 	return time.Duration(rand.Int64N(int64(s.config.Interval)))
 }
 
-// Lead sets whether the scraper leads: another replica scrapes while it does not. What was known is forgotten then.
+// Lead sets whether the scraper leads: another replica scrapes while it does not. The readings are forgotten then.
 func (s *Scraper) Lead(leads bool) {
 	for _, t := range s.lead(leads) {
 		t.telling.Lock()

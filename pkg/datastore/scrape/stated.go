@@ -72,7 +72,7 @@ func statedBy(text []byte) (int32, error) {
 	return whole("effective_max_running_requests_per_dp", &sum)
 }
 
-// states reads what a target's engine states of its slots. What cannot be read changes nothing.
+// states reads what a target's engine states of its slots. An answer that cannot be read changes nothing.
 func (s *Scraper) states(ctx context.Context, t *target) {
 	if statedPaths[t.engine] == nil {
 		t.slots = 0

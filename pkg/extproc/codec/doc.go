@@ -23,7 +23,7 @@
 //
 // Anything else is left to the generated code, from the start of the message: a field or a wire type that is not in this
 // list, a submessage that comes twice (its parts would have to be merged), a string that is not UTF-8, nesting deeper than
-// maxDepth, a message that is cut short. So a message has one meaning, whoever reads it.
+// maxDepth, a message that is cut short. So a message has one meaning for all readers.
 //
 // # Replies
 //

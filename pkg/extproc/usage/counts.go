@@ -27,7 +27,7 @@ func (c *Counts) Set(which Count, n int64) { c.n[which], c.there[which] = n, tru
 
 // Tokens returns what the numbers come to, in every API's words the same, and reports whether that is the whole usage:
 // without the input or the output it is what is known so far. With promptOnly the output may be missing, since there is
-// none. What says itself how much of its input was cached (Cached) has it all in Input, whatever else it says.
+// none. A usage that says how much of its input was cached (Cached) has all of it in Input.
 func (c *Counts) Tokens(promptOnly bool) (t Tokens, known bool) {
 	t = Tokens{Input: c.n[Input], Output: c.n[Output], Cached: c.n[Cached]}
 	if !c.there[Cached] {
