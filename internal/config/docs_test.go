@@ -34,8 +34,8 @@ Durations have a unit (` + "`30s`, `1m30s`" + `); decimals have at most six digi
 ` + "`fairRequestQueue` and `requestQueueController`, and these two names, are also accepted in snake_case" + `
 (` + "`fair_request_queue`" + `), not in both spellings at once.
 
-**Set the slots.** The default of 64 requests per backend is a guess of an engine's batch. To keep *n* batch slots of
-an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set them:
+**Slots.** ` + "`recommended`" + ` finds the batch slots of each engine by its metrics; where it has none they are 64, a guess. To
+keep exactly *n* batch slots of an engine busy (vLLM: ` + "`--max-num-seqs`" + `), set them:
 
 ` + "```yaml" + `
 requestQueueController: { slotsPerBackend: 64 }

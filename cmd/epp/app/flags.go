@@ -44,8 +44,8 @@ can take them, then picks one.
 
 It serves Envoy over TLS by default; --secure-serving=false is for a cluster without TLS, as in config/envoy.
 
-Set the slots: 64 requests per backend is a guess of what an engine batches. --slots-per-backend=n keeps n batch slots
-of an engine busy (vLLM: --max-num-seqs n).
+The batch slots of each engine are found by its metrics, and are 64 where it has none. --slots-per-backend=n instead
+keeps n batch slots of an engine busy (vLLM: --max-num-seqs n).
 `
 
 func newFlags() *flags {
