@@ -24,6 +24,7 @@ const configUsage = `Usage:
   weir config validate --endpoints FILE FILE   for both, and whether the configuration's models and reservations suit the
                                                model servers
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
+  weir config import --from dynamo FILE        the same for the FILE of Dynamo's policy-class queues
 
 FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp.
 Profiles: `
@@ -198,7 +199,8 @@ func readInput(file string) ([]byte, error) {
 
 // importers convert another system's configuration to a document, with notes for the operator.
 var importers = map[string]func(text []byte) (config.Document, []string, error){
-	"smg": config.ImportSMG,
+	"dynamo": config.ImportDynamo,
+	"smg":    config.ImportSMG,
 }
 
 // importConfig prints another system's configuration as ours on stdout, and the notes on stderr.

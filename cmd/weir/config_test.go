@@ -33,6 +33,9 @@ func TestConfigCommand(t *testing.T) {
 	both := write("both.yaml", "endpoints: [ { address: '10.0.0.1:8000', slots: 32, models: [v1, plain] }, { address: '10.0.0.2:8000', slots: 32, models: [v1] } ]\n")
 	unbounded := write("unbounded.yaml", "requestQueueController: { slotsPerBackend: unbounded }\n")
 	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
+	dynamo := write("dynamo.yaml", "default_policy_family: f\nuncached_isl_buckets: [ { min_tokens: 0, bucket: b } ]\n"+
+		"policy_classes: [ { name: c, policy_family: f, cache_bucket: b, quantum: 7, queue_policy: wspt } ]\n")
+	badDynamo := write("baddynamo.yaml", "default_policy_family: f\npolicy_classes: [ { name: c, quantum: 7, queue_policy: lcfs } ]\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	checkCommands(t, map[string]commandTest{
 		"config help":    {[]string{"config", "help"}, 0, []string{"weir config validate [--profile NAME] FILE"}, nil},
@@ -113,6 +116,15 @@ func TestConfigCommand(t *testing.T) {
 			1, nil,
 			[]string{"2 problems", "classes.system.reserve: unknown field (did you mean reserved?)", "did you mean bulk?"},
 		},
+		"import of dynamo's file": {
+			[]string{"config", "import", "--from=dynamo", dynamo}, 0,
+			[]string{"profile: dynamo-drr", "- name: c\n    family: f\n    bucket: b\n    quantum: 7\n    order: wspt\n", "defaultFamily: f"},
+			[]string{"dynamo.yaml: note: no class has a busy threshold"},
+		},
+		"import of a bad one of dynamo's": {
+			[]string{"config", "import", "--from", "dynamo", badDynamo}, 1, nil,
+			[]string{`baddynamo.yaml: invalid`, `policy_classes[0].queue_policy: "lcfs": must be one of fcfs, wspt (did you mean fcfs?) (line 2)`},
+		},
 		"import of no such file": {[]string{"config", "import", "--from=smg", dir + "/none"}, 1, nil, []string{"no such file"}},
 		"no such file":           {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
 	})
@@ -127,9 +139,9 @@ func TestConfigArguments(t *testing.T) {
 		"show --from=smg":                      `--from: "smg": is for import only`,
 		"validate":                             "validate: must be followed by a FILE",
 		"validate a b c":                       `validate: "b": only one FILE is allowed`,
-		"import foo":                           "import: --from must name the system that the FILE comes from: smg",
-		"import --from=":                       "import: --from must name the system that the FILE comes from: smg",
-		"import --from vllm foo":               `--from: "vllm": must be smg`,
+		"import foo":                           "import: --from must name the system that the FILE comes from: dynamo, smg",
+		"import --from=":                       "import: --from must name the system that the FILE comes from: dynamo, smg",
+		"import --from vllm foo":               `--from: "vllm": must be dynamo, smg`,
 		"import --from=smg":                    "import: must be followed by a FILE",
 		"import --from=smg a b":                `import: "b": only one FILE is allowed`,
 		"show --endpoints a":                   "--endpoints: is for validate only",

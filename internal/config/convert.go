@@ -43,7 +43,7 @@ func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 	case *slots == Auto:
 		cfg.Stock.SlotsPerBackend, cfg.Stock.Follow = 0, d.automatic()
 	}
-	cfg.Queue.Priorities = d.PolicyClass.PriorityHeader != "" || d.PolicyClass.StrictPriorityHeader != ""
+	cfg.Queue.Priorities = d.PolicyClass.PriorityHeader != "" || d.PolicyClass.StrictPriorityHeader != "" || len(d.PolicyClass.Hints) > 0
 	for i, c := range d.Classes {
 		if c.Order == "" {
 			cfg.Queue.Classes[i].Order = cfg.Queue.Order

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestDefaultsAgree(t *testing.T) {
 		t.Errorf("flowcontrol: %+v\nwant %+v", got, want)
 	}
 	streams, own := d.ExtprocConfig(), extproc.DefaultConfig()
-	own.TenantPolicies, own.Responses.Status = map[string]request.TenantPolicy{}, map[string]int{}
+	own.TenantPolicies, own.Responses.Status, own.ModelRings = map[string]request.TenantPolicy{}, map[string]int{}, map[string]request.Ring{}
 	if !reflect.DeepEqual(streams, own) {
 		t.Errorf("extproc: %+v\nwant %+v", streams, own)
 	}
@@ -42,11 +43,12 @@ requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend:
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, maxTokensInFlightPerFlow: 120,
   maxTokensInFlightPerFlowPerBackend: 60, watermarkTokensPerBackend: 90, lowerBoundTokensPerBackend: 80, upperBoundTokensPerBackend: 100, victimOrder: least-cost }
-flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared, anonymous: shared, order: edf }
+flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared, anonymous: shared, order: edf, ageing: 6s }
 replaceTiers: true
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
-classes: [ { name: c, quantum: 9, order: wspt, family: f, bucket: b } ]
-policyClass: { headers: [x-policy], defaultFamily: f, uncachedBuckets: [ { minTokens: 0, bucket: b } ], priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3 }
+classes: [ { name: c, quantum: 9, order: wspt, ageing: 5s, family: f, bucket: b },
+  { name: d, quantum: 8, model: m, family: g, bucket: e, busyTokens: 10, busyFraction: 0.5, busyRatio: 0.95, queueLimitPerBackend: 1, rawTokenLimitPerBackend: 0, cachedTokenLimitPerBackend: 3 } ]
+policyClass: { headers: [x-policy], defaultFamily: f, uncachedBuckets: [ { minTokens: 0, bucket: b } ], byModel: { m: { defaultFamily: g, uncachedBuckets: [ { minTokens: 0, bucket: e } ] } }, priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3, hints: [osl], maxPriority: 4 }
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
 tenantPolicies: { vip: { maxClass: one } }
@@ -66,10 +68,18 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "4 problems") { // caps of flows, and no flows
+	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "5 problems") { // caps of flows, and no flows
 		t.Fatal(err)
 	}
 	queue := d.FlowcontrolConfig()
+	limits, busy := queue.Queue.Classes[1].Limits, queue.Classes[1].Busy
+	if l := []int64{*limits.Requests, *limits.RawTokens, *limits.CachedTokens}; !slices.Equal(l, []int64{1, 0, 3}) {
+		t.Errorf("limits %d", l)
+	}
+	if b := []int64{*busy.PrefillTokens, *busy.PrefillFraction, busy.WorkerRatio}; !slices.Equal(b, []int64{10, 500_000, 950_000}) || (queue.Classes[0].Busy != scheduling.BusyRule{}) {
+		t.Errorf("busy %d, and %+v", b, queue.Classes[0].Busy)
+	}
+	queue.Queue.Classes[1].Limits = fairqueue.ClassLimits{}
 	got := []any{
 		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
 		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder, queue.ReleaseSpacing,
@@ -78,7 +88,8 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
-			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1 Ageing:0s Ring: Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}}] Order:2 Ageing:0s LocalityQuantum:0 Cursor:1 Priorities:true Levels:0}",
+			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1 Ageing:5s Ring: Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}} " +
+			"{Name:d Quantum:8 Order:2 Ageing:0s Ring:m Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}}] Order:2 Ageing:6s LocalityQuantum:0 Cursor:1 Priorities:true Levels:0}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
 			"Follow:false Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
@@ -97,8 +108,8 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	want := "{Config:{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
 		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{Class: MaxClass:Critical} vip:{Class: MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
-		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s MaxStrictPriority:3} Ring:{DefaultFamily:f Buckets:[{MinTokens:0 Name:b}] " +
-		"Classes:[{Name:c Family:f Bucket:b}]} ModelRings:map[] Tiers:[{Name:one MinPriority:<nil>}] " +
+		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s Hints:[osl] MaxPriority:4 MaxStrictPriority:3} Classes:[{Model: Name:c Family:f Bucket:b} {Model:m Name:d Family:g Bucket:e}] " +
+		"Ring:{DefaultFamily:f Buckets:[{MinTokens:0 Name:b}]} ModelRings:map[m:{DefaultFamily:g Buckets:[{MinTokens:0 Name:e}]}] Tiers:[{Name:one MinPriority:<nil>}] " +
 		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] Affinity:{prefix flow cookie:s} " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} DeadlineHeaders:[x-deadline] RoutesByModel:true OtherTargets:[]} " +
 		"OneFlow:true LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "

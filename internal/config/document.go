@@ -46,7 +46,7 @@ type Document struct {
 	// Policy classes that share a tier by deficit round robin.
 	//
 	// Default: One class is the common case and costs nothing.
-	Classes []Class `yaml:"classes" default:"[]" sets:"controller.Queue.Classes streams.Ring.Classes"`
+	Classes []Class `yaml:"classes" default:"[]" sets:"controller.Queue.Classes controller.Classes streams.Classes"`
 	// Models that clients may ask for: their criticality and their targets; in Kubernetes they go before the resources that
 	// name models (docs/names.md).
 	//
@@ -68,9 +68,11 @@ type Document struct {
 	PolicyClass PolicyClass `yaml:"policyClass"`
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
-	// The unit in which flows are charged: requests (1 each) or tokens (the estimate when a request is dispatched,
-	// corrected by the usage of its answer; tokens.stockWeights weighs its stock apart). A cost that the gateway states
-	// (trustedHeaders.cost) counts instead, also in the stock, as it is and uncorrected.
+	// The unit in which flows are charged: requests (1 each), tokens (the estimate when a request is dispatched, corrected by
+	// the usage of its answer; tokens.stockWeights weighs its stock apart) or uncached (the tokens of its prompt that the
+	// engine which has most of it cached would still have to read when it arrives, which nothing corrects, and the answer as
+	// with tokens). A cost that the gateway states (trustedHeaders.cost) counts instead, also in the stock, as it is and
+	// uncorrected.
 	//
 	// Default: The proposal's unit, which needs nothing from Envoy or the engines.
 	Cost string `yaml:"cost" default:"requests" sets:"streams.Cost"`

@@ -20,16 +20,9 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 		config  reflect.Type
 		without []string
 	}{
-		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{
-			"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow", "Queue.Ageing", "Queue.Classes[].Ageing",
-			"Queue.Classes[].Ring", "Queue.Classes[].Limits.Requests", "Queue.Classes[].Limits.RawTokens",
-			"Queue.Classes[].Limits.CachedTokens", "Classes[].Busy.PrefillTokens", "Classes[].Busy.PrefillFraction",
-			"Classes[].Busy.WorkerRatio",
-		}},
+		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow"}},
 		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
 			"OneFlow", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
-			"ModelRings[].DefaultFamily", "ModelRings[].Buckets[].MinTokens", "ModelRings[].Buckets[].Name", "ModelRings[].Classes[].Name",
-			"ModelRings[].Classes[].Family", "ModelRings[].Classes[].Bucket",
 		}},
 		schedulingPart: {reflect.TypeFor[scheduling.Config](), nil},
 	} {
@@ -69,11 +62,12 @@ func TestAKeyIsOnePlace(t *testing.T) {
 			return true
 		})
 	}
-	const want = "APIVersion CanPreempt Capacities Class Classes Cost Criticality DeadlineHeaders Discipline DrainWindow Enabled " +
-		"EnqueueAll FlowCapacity Headers Key Kind LocalityQuantum LowerBoundPerBackend MaxClass MinDrain MinPriority Models Name ObjectiveHeaders " +
-		"Objectives Order PassOn PassOnPaths PercentageDeviationForBounds PriorityHeader Profile QueueSize QueueTTL QueueTimeout " +
-		"ReplaceTiers ReservedFloor ReservedPerSlot SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies " +
-		"TierMode Tiers TotalCapacity UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
+	const want = "APIVersion Bucket BusyFraction BusyRatio BusyTokens ByModel CachedTokenLimitPerBackend CanPreempt Capacities Class Classes Cost " +
+		"Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers Hints Key Kind LocalityQuantum " +
+		"LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders Objectives Order PassOn PassOnPaths " +
+		"PercentageDeviationForBounds PriorityHeader Profile Quantum QueueLimitPerBackend QueueSize QueueTTL QueueTimeout RawTokenLimitPerBackend " +
+		"ReplaceTiers ReservedFloor ReservedPerSlot SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies TierMode Tiers " +
+		"TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
 	elsewhere := []string{}
 	for _, k := range keys() {
 		if named[k.Name] && k.Type.Kind() != reflect.Struct && !slices.Contains(elsewhere, k.Name) {

@@ -69,7 +69,7 @@ func (d *Document) derive(named func(path string) bool) {
 	if q := &d.FairRequestQueue; named("fairRequestQueue.totalCapacity") && !named("fairRequestQueue.flowCapacity") {
 		q.FlowCapacity = min(q.FlowCapacity, max(q.TotalCapacity, 1))
 	}
-	if f := &d.Flows; !named("flows.localityQuantum") && (f.Discipline == DisciplineNone || d.Cost != string(extproc.CostTokens)) {
+	if f := &d.Flows; !named("flows.localityQuantum") && (f.Discipline == DisciplineNone || d.Cost == string(extproc.CostRequests)) {
 		f.LocalityQuantum = 0
 	}
 	const at = "requestQueueController."

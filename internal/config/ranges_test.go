@@ -16,7 +16,7 @@ import (
 // relative lists the keys of which not every value in the range is right, whatever other keys have.
 var relative = []string{
 	"requestQueueController.lowerBoundTokensPerBackend", "requestQueueController.upperBoundTokensPerBackend", "flows.discipline",
-	"policyClass.uncachedBuckets[].minTokens",
+	"policyClass.uncachedBuckets[].minTokens", "policyClass.byModel[].uncachedBuckets[].minTokens", "classes[].busyRatio",
 }
 
 // The comment of every number and duration states its range, which is the one that its package demands: the last value

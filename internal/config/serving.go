@@ -64,6 +64,10 @@ type PolicyClass struct {
 	//
 	// Default: Without families there is nothing to tell apart.
 	UncachedBuckets []Bucket `yaml:"uncachedBuckets" default:"[]" sets:"streams.Ring.Buckets"`
+	// defaultFamily and uncachedBuckets of the models that have classes of their own (classes[].model), by model.
+	//
+	// Default: Most models share their classes.
+	ByModel map[string]ModelFamilies `yaml:"byModel" default:"{}" sets:"streams.ModelRings"`
 	// Request header with a priority, a whole number: with order fcfs it counts as so many seconds of waiting, with edf
 	// the deadline counts as so many seconds earlier, with wspt the cost is divided by 1 + priority; empty: none.
 	//
@@ -73,10 +77,41 @@ type PolicyClass struct {
 	//
 	// Default: Clients can write any header, and all would be urgent.
 	StrictPriorityHeader string `yaml:"strictPriorityHeader" default:"''" sets:"streams.PolicyClass.StrictPriorityHeader"`
+	// Hints of request bodies (nvext.agent_hints) that count where no header states the same, for which the body is read:
+	// priority, strict_priority, osl (the length of the answer in tokens, which the estimate takes instead of its own) and
+	// latency_sensitivity (seconds, which count as the priority where nothing states one: with order edf the deadline is so
+	// much earlier).
+	//
+	// Default: Clients write the body, and all would be urgent.
+	Hints []string `yaml:"hints" default:"[]" sets:"streams.PolicyClass.Hints"`
+	// Highest priority that a request may have; a higher one counts as this. From 0 to 2147483647.
+	//
+	// Default: A priority is named only where the operator lets it, and orders requests within their flow.
+	MaxPriority int64 `yaml:"maxPriority" default:"2147483647" sets:"streams.PolicyClass.MaxPriority"`
 	// Highest strict priority that a request may have; a higher one counts as this. From 0 to 8191.
 	//
 	// Default: No request is before the others in its class unless the operator lets it.
 	MaxStrictPriority int64 `yaml:"maxStrictPriority" default:"0" sets:"streams.PolicyClass.MaxStrictPriority"`
+}
+
+// ModelFamilies is how the requests for one model find their class.
+type ModelFamilies struct {
+	// As policyClass.defaultFamily, for the classes of the model.
+	//
+	// Default: Without families there is none.
+	DefaultFamily string `yaml:"defaultFamily" default:"''" sets:"streams.ModelRings[].DefaultFamily"`
+	// As policyClass.uncachedBuckets, for the classes of the model.
+	//
+	// Default: Without families there is nothing to tell apart.
+	UncachedBuckets []ModelBucket `yaml:"uncachedBuckets" default:"[]" sets:"streams.ModelRings[].Buckets"`
+}
+
+// ModelBucket is a Bucket of a model.
+type ModelBucket struct {
+	// As in policyClass.uncachedBuckets. From 0 to 1073741824.
+	MinTokens int64 `yaml:"minTokens" sets:"streams.ModelRings[].Buckets[].MinTokens"`
+	// As in policyClass.uncachedBuckets.
+	Bucket string `yaml:"bucket" sets:"streams.ModelRings[].Buckets[].Name"`
 }
 
 // Bucket is the requests of a family with so many uncached tokens.

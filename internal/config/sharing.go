@@ -47,6 +47,11 @@ type Flows struct {
 	//
 	// Default: The first request goes first; other orders need lengths or deadlines that clients state truthfully.
 	Order string `yaml:"order" default:"fcfs" sets:"controller.Queue.Order"`
+	// With order wspt and without classes, the time in which a waiter becomes as urgent as one whose cost is less by the
+	// factor e (2.718). From 1s to 24h; null: never.
+	//
+	// Default: The least cost goes first, however long others wait.
+	Ageing *Duration `yaml:"ageing" default:"null" unset:"0" sets:"controller.Queue.Ageing"`
 	// Cost by which a flow of weight 1 may be ahead of the flow whose turn it is, and go nevertheless because it has less to
 	// lose at the engine with room; in units of cost. The share of a flow over any time is off by that at most. From 0 to 1073741824; 0:
 	// flows go in turn, which discipline none requires.
@@ -95,24 +100,64 @@ type Tier struct {
 
 // Class is a policy class inside a tier.
 type Class struct {
-	// Name of the class; unique; letters, digits, '_', '.' and '-'; at most 256 bytes.
-	Name string `yaml:"name" sets:"controller.Queue.Classes[].Name streams.Ring.Classes[].Name"`
+	// Name of the class; unique among the classes of its model; letters, digits, '_', '.' and '-'; at most 256 bytes.
+	Name string `yaml:"name" sets:"controller.Queue.Classes[].Name streams.Classes[].Name"`
 	// Family of the class, which requests name instead of the class, and bucket of their uncached tokens
 	// (policyClass.uncachedBuckets): a family has one class for each bucket, and only Weir chooses among them. Both empty: an
 	// explicit class, which requests name, and which is not named like a family. Written like name.
 	//
 	// Default: Most classes are told apart by their names alone.
-	Family string `yaml:"family" default:"''" sets:"streams.Ring.Classes[].Family"`
+	Family string `yaml:"family,omitempty" default:"''" sets:"streams.Classes[].Family"`
 	// Bucket of the class in its family (policyClass.uncachedBuckets[].bucket); empty without a family.
 	//
 	// Default: Most classes are told apart by their names alone.
-	Bucket string `yaml:"bucket" default:"''" sets:"streams.Ring.Classes[].Bucket"`
+	Bucket string `yaml:"bucket,omitempty" default:"''" sets:"streams.Classes[].Bucket"`
 	// Credit of the class in each round, in cost units. From 1 to 1073741824.
 	Quantum int64 `yaml:"quantum" sets:"controller.Queue.Classes[].Quantum"`
 	// Order within each flow of the class: fcfs, wspt, edf or locality; empty: flows.order.
 	//
 	// Default: Classes differ in their shares; most order their requests alike.
-	Order string `yaml:"order" default:"''" sets:"controller.Queue.Classes[].Order"`
+	Order string `yaml:"order,omitempty" default:"''" sets:"controller.Queue.Classes[].Order"`
+	// With order wspt, the time in which a waiter becomes as urgent as one whose cost is less by the factor e (2.718): of two
+	// waiters, one that costs k e-folds more is overtaken only by arrivals within k times this. From 1s to 24h; null: never.
+	//
+	// Default: As in Dynamo, whose orders within a class never age.
+	Ageing *Duration `yaml:"ageing,omitempty" default:"null" unset:"0" sets:"controller.Queue.Classes[].Ageing"`
+	// Model whose requests alone the class is for. The classes of a model are a ring of their own, which replaces the others
+	// whole for its requests; the rings of a tier take turns, one request each. At most 256 bytes; empty: for the models that
+	// have no classes of their own.
+	//
+	// Default: Most models share their classes.
+	Model string `yaml:"model,omitempty" default:"''" sets:"controller.Queue.Classes[].Ring streams.Classes[].Model"`
+	// Tokens of prompts that an endpoint has to read above which it is busy for the class. While all endpoints that a request
+	// may use are busy, or the part busyRatio of them, it waits. From 0 to 1099511627776; null: they do not count.
+	//
+	// Default: Without a threshold a request waits for a free place only.
+	BusyTokens *int64 `yaml:"busyTokens,omitempty" default:"null" sets:"controller.Classes[].Busy.PrefillTokens"`
+	// The same as a share of the tokens that the endpoint's engine processes in one step (maxBatchedTokens in the endpoints
+	// file, or a pod's annotation); no endpoint is busy by this for which that is unknown. From 0 to 1000; null: it does not
+	// count.
+	//
+	// Default: Without a threshold a request waits for a free place only.
+	BusyFraction *Decimal `yaml:"busyFraction,omitempty" default:"null" sets:"controller.Classes[].Busy.PrefillFraction"`
+	// Part of the endpoints that a request may use which have to be busy for it to wait. Above 0 and at most 1; it needs
+	// busyTokens or busyFraction; null: all of them.
+	//
+	// Default: A request waits only while no endpoint would read its prompt soon.
+	BusyRatio *Decimal `yaml:"busyRatio,omitempty" default:"null" unset:"0" sets:"controller.Classes[].Busy.WorkerRatio"`
+	// Number of requests that may wait in the class for each endpoint of their model, ready or not. The request that crosses
+	// the limit is accepted, the next one is rejected (queue-full). From 0 to 1099511627776; null: only totalCapacity limits.
+	//
+	// Default: totalCapacity is a limit already.
+	QueueLimitPerBackend *int64 `yaml:"queueLimitPerBackend,omitempty" default:"null" sets:"controller.Queue.Classes[].Limits.Requests"`
+	// The same for the tokens of their prompts. From 0 to 1099511627776; null: no limit.
+	//
+	// Default: totalCapacity is a limit already.
+	RawTokenLimitPerBackend *int64 `yaml:"rawTokenLimitPerBackend,omitempty" default:"null" sets:"controller.Queue.Classes[].Limits.RawTokens"`
+	// The same for those of them that an engine has cached. From 0 to 1099511627776; null: no limit.
+	//
+	// Default: totalCapacity is a limit already.
+	CachedTokenLimitPerBackend *int64 `yaml:"cachedTokenLimitPerBackend,omitempty" default:"null" sets:"controller.Queue.Classes[].Limits.CachedTokens"`
 }
 
 // Model is a model that clients may ask for.

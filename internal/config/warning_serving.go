@@ -38,7 +38,7 @@ func (d Document) servingWarnings(warn warner) {
 
 // tokenWarnings is about keys of tokens where requests are not counted in tokens.
 func (d Document) tokenWarnings(warn warner) {
-	if d.Cost == string(extproc.CostTokens) {
+	if d.Cost != string(extproc.CostRequests) {
 		return
 	}
 	profile, err := Profile(d.Profile)

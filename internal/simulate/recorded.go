@@ -70,7 +70,7 @@ func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
 	if o.Config != nil {
 		cfg, placing = o.Config.FlowcontrolConfig().Config, o.Config.SchedulingConfig()
 		streams := o.Config.ExtprocConfig()
-		r.charged = streams.Cost == extproc.CostTokens
+		r.charged = streams.Cost != extproc.CostRequests
 		r.rated = streams.Affinity.Mode != request.AffinityOff
 	}
 	if err := r.decider.make(&cfg, placing, o.Seed); err != nil {

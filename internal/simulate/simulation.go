@@ -247,7 +247,7 @@ func (s *simulation) letArrive() error {
 	if v.asked.Class != "" {
 		a.Path = &fairqueue.Path{Class: v.asked.Class}
 	}
-	if s.streams.Cost == extproc.CostTokens {
+	if s.streams.Cost != extproc.CostRequests {
 		limit := estimate.Unknown
 		if v.asked.MaxOutput > 0 {
 			limit = int64(v.asked.MaxOutput)
@@ -268,6 +268,14 @@ func (s *simulation) letArrive() error {
 	}
 	if s.affinity != nil {
 		s.affinity.rate(v, query)
+	}
+	if s.streams.Cost == extproc.CostUncached {
+		best := int64(0)
+		if r := query.Ratings(); r != nil {
+			best = r.Best()
+		}
+		prompt := fairqueue.PromptOf(v.charge.Estimated().Input, best)
+		a.Cost, a.Path = fairqueue.Cost(v.charge.Fix(int64(prompt.Cached))), &fairqueue.Path{Prompt: prompt}
 	}
 	a.Placement = query
 	s.arrive(&v.Waiter, &a)

@@ -17,7 +17,7 @@ import (
 )
 
 // endpointFields are the fields of an endpoint; docs/endpoints.md documents them.
-var endpointFields = []string{"address", "models", "labels", "slots", "role", "prefillTokens"}
+var endpointFields = []string{"address", "models", "labels", "slots", "role", "prefillTokens", "maxBatchedTokens"}
 
 // DecodeEndpoints reads an endpoints file:
 //
@@ -28,6 +28,7 @@ var endpointFields = []string{"address", "models", "labels", "slots", "role", "p
 //	  slots: 0                    # requests that it runs at once; 0: unknown
 //	  role: prefill               # decode, prefill, both or encode; absent: both
 //	  prefillTokens: 16384        # of a prefill engine; 0: scheduling.prefillTokens
+//	  maxBatchedTokens: 8192      # tokens that it processes in one step; 0: unknown
 //
 // An empty pool has to be written as endpoints: []; an empty file is an error, since that is what a file being
 // written looks like. Unknown fields are errors, and every problem is returned at once, with its path.
@@ -137,6 +138,7 @@ func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
 	if e.PrefillTokens > 0 && e.Work != scheduling.WorkPrefill {
 		w.bad(path+".prefillTokens", "is for endpoints with role: prefill")
 	}
+	e.MaxBatchedTokens = int64(w.count(path+".maxBatchedTokens", fields["maxBatchedTokens"]))
 	return e
 }
 

@@ -225,6 +225,7 @@ func sameEndpoints(snap *scheduling.Snapshot, endpoints []scheduling.Endpoint) b
 func sameEndpoint(a, b scheduling.Endpoint) bool {
 	return a.ID == b.ID && a.Key == b.Key && a.Address == b.Address && a.Slots == b.Slots && a.Ready == b.Ready &&
 		a.MaxInFlight == b.MaxInFlight && a.Work == b.Work && a.PrefillTokens == b.PrefillTokens &&
+		a.MaxBatchedTokens == b.MaxBatchedTokens &&
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
 }
 

@@ -63,6 +63,8 @@
 //
 //	output = answers · min(prediction, most per answer),   answers = max(n, best_of) · prompts.
 //
+// What its client expects (Request.Expected) takes the place of the prediction, from Floor on.
+//
 // # Answers that end without usage
 //
 // Leaving early must not pay, nor must a prompt that no estimate shows. The prompt then counts as the larger of the

@@ -29,6 +29,9 @@ type Request struct {
 	// MaxOutput is the most tokens of one answer that the request allows, or Unknown. A request that allows none says
 	// nothing of how long answers are.
 	MaxOutput int64
+	// Expected is the length in tokens that each answer is expected to have by the client, which counts instead of the
+	// prediction; 0 if the client says nothing.
+	Expected int64
 }
 
 // answers returns the number of answers in its range.

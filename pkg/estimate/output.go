@@ -17,10 +17,13 @@ type outputs struct {
 func newOutputs() outputs { return outputs{cold: answerWeight, total: answerWeight} }
 
 // output returns how many tokens the answers to r are predicted to have together: each the quantile of its flow and model,
-// ColdOutput if nothing is known of those (x is nil), but no less than Floor, and all no more than r allows.
+// ColdOutput if nothing is known of those (x is nil), or as long as its client expects; but no less than Floor, and all no more than r allows.
 func (e *Estimator) output(r *Request, x *entry) int64 {
 	answer := e.cfg.ColdOutput
-	if x != nil {
+	switch {
+	case r.Expected > 0:
+		answer = bounded(r.Expected)
+	case x != nil:
 		answer = x.outputs.quantile(e.cfg.Quantile, e.cfg.ColdOutput)
 	}
 	return min(times(r.answers(), max(e.cfg.Floor, answer)), r.MostOutput())

@@ -13,11 +13,11 @@ func inFamilies(c *Config) {
 	c.PolicyClass.Headers = []string{"x-class"}
 	c.Ring = request.Ring{
 		DefaultFamily: "standard", Buckets: []request.Bucket{{Name: "cached"}, {MinTokens: 3072, Name: "uncached"}},
-		Classes: []request.RingClass{
-			{Name: "std-cached", Family: "standard", Bucket: "cached"}, {Name: "std-uncached", Family: "standard", Bucket: "uncached"},
-			{Name: "batch-cached", Family: "batch", Bucket: "cached"}, {Name: "batch-uncached", Family: "batch", Bucket: "uncached"},
-			{Name: "probes"},
-		},
+	}
+	c.Classes = []request.Class{
+		{Name: "std-cached", Family: "standard", Bucket: "cached"}, {Name: "std-uncached", Family: "standard", Bucket: "uncached"},
+		{Name: "batch-cached", Family: "batch", Bucket: "cached"}, {Name: "batch-uncached", Family: "batch", Bucket: "uncached"},
+		{Name: "probes"},
 	}
 }
 

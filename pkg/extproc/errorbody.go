@@ -3,6 +3,7 @@ package extproc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -30,6 +31,9 @@ type anthropicError struct {
 
 // body returns the body of a rejection, in the shape of an API.
 func (p *preset) body(rej *flowcontrol.Rejection, shape request.API) []byte {
+	if limit := limitOf(rej); limit != nil && p.tellsLimits {
+		return bodyOfLimit(limit)
+	}
 	o := rej.Outcome
 	code := o.String()
 	if c, ok := p.codes[o]; ok {
@@ -107,6 +111,9 @@ var messages = [flowcontrol.NumOutcomes]string{
 func message(rej *flowcontrol.Rejection) string {
 	if f := new(fieldError); errors.As(rej.Err, &f) {
 		return f.message
+	}
+	if limit := limitOf(rej); limit != nil {
+		return fmt.Sprintf(limitMessages[limit.Limit], limit.Class)
 	}
 	return messages[rej.Outcome]
 }

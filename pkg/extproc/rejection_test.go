@@ -36,6 +36,17 @@ func TestRejectionTable(t *testing.T) {
 			}
 		}
 	}
+	limit := &fairqueue.LimitError{Class: "std-cached", Current: 2, Most: 2}
+	for limit.Limit = range fairqueue.LimitKind(fairqueue.NumLimits) {
+		for _, name := range []string{"seed", "gateway", "smg", "dynamo"} {
+			r := newRejections(Responses{Preset: name})
+			for _, shape := range []request.API{request.OpenAI, request.Anthropic} {
+				rej := &flowcontrol.Rejection{Err: limit, Outcome: flowcontrol.OutcomeOf(limit), RetryAfter: 2345 * time.Millisecond}
+				m := r.reply(rej, shape).GetImmediateResponse()
+				fmt.Fprintf(&w, "%s %s, limit of %s: %d\n    %s\n", name, m.GetDetails(), limit.Limit, m.GetStatus().GetCode(), m.GetBody())
+			}
+		}
+	}
 	const file = "testdata/rejections.txt"
 	if *rewrite {
 		if err := os.WriteFile(file, []byte(w.String()), 0o600); err != nil {

@@ -34,6 +34,8 @@ type preset struct {
 	codes map[flowcontrol.Outcome]string
 	// preemptedHeader is a header that is sent as "true" if the request was preempted, or "" for none.
 	preemptedHeader string
+	// tellsLimits is set if the body of a rejection by a limit of a class is that of Dynamo's selection service.
+	tellsLimits bool
 }
 
 // presets has the values of responses.preset. A full queue is 503 in the seed, 429 in the Gateway's endpoint-picker
@@ -55,7 +57,7 @@ var presets = map[string]preset{
 		},
 		preemptedHeader: "x-smg-preempted",
 	},
-	"dynamo": {status: seedStatus.withOverload(529)},
+	"dynamo": {status: seedStatus.withOverload(529), tellsLimits: true},
 }
 
 // withOverload returns t with the given status for all outcomes that mean overload.

@@ -22,6 +22,7 @@ type accounts struct {
 	tierReserved, tierLimit          *prometheus.Desc
 	tierPressure                     *prometheus.Desc
 	tierQueued, tierInflight         *prometheus.Desc
+	deficit                          *prometheus.Desc
 	mu                               sync.Mutex
 	tiers                            []dispatch.TierState
 }
@@ -57,6 +58,8 @@ func newAccounts(c *RequestQueueController) *accounts {
 			"victim_tier", "by_tier"),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
 		tierInflight: desc("tier_inflight", "Leases that a tier holds.", "tier"),
+		deficit: desc("class_deficit", "Cost that a class of a tier may still serve in its turn; below 0: what it owes. ring is the model of a "+
+			"class that is for one model only.", "tier", "ring", "class"),
 		utilisation:  desc("stock_utilisation", "Leases held over the stock's capacity; above 1 after backends went away."),
 		tierReserved: desc("tier_reserved", "Stock reserved for a tier at the present capacity, in leases.", "tier"),
 		tierLimit:    desc("tier_queue_limit", "The largest number of requests that may wait in a tier.", "tier"),
@@ -68,7 +71,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 func (a *accounts) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		a.upper, a.lower, a.watermark, a.ready, a.flows, a.capacity, a.attempts, a.successes, a.displaced, a.promotions,
-		a.panics, a.preempted, a.entitled, a.gap, a.bound, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure,
+		a.panics, a.preempted, a.entitled, a.gap, a.bound, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure, a.deficit,
 	} {
 		out <- d
 	}
@@ -106,6 +109,11 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	for _, f := range a.controller.fairness() {
 		gauge(a.gap, f.Gap, f.Tier)
 		gauge(a.bound, f.Bound, f.Tier)
+	}
+	for _, s := range a.controller.Classes() {
+		if s.Class != "" {
+			gauge(a.deficit, float64(s.Deficit), s.Tier, s.Ring, s.Class)
+		}
 	}
 	var preempted map[[2]string]uint64
 	a.tiers, preempted = a.controller.tierAccounts(a.tiers[:0])

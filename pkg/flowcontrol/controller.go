@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,7 +21,8 @@ type RequestQueueController struct {
 	metrics  *metrics
 	poke     chan struct{} // wakes one popper
 	resize   chan struct{} // the number of poppers has changed
-	channels sync.Pool     // of chan struct{}, of capacity 1 and empty: what a waiter waits on
+	classes  atomic.Pointer[classNames]
+	channels sync.Pool // of chan struct{}, of capacity 1 and empty: what a waiter waits on
 
 	mu         sync.Mutex
 	machine    machine
@@ -48,6 +50,7 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 	c.timer = time.AfterFunc(time.Hour, c.wakePopper)
 	c.timer.Stop()
 	c.metrics = newMetrics(c)
+	c.classes.Store(namesOf(cfg.Queue.Classes))
 	c.nameTiers()
 	return c, nil
 }
@@ -59,6 +62,8 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 	if err != nil || w.woken == nil {
 		return (*Lease)(w), err
 	}
+	in := c.classes.Load().join(&c.metrics.classes, w.series.model, r.Path)
+	defer in.leave(w)
 	w.await()
 	return c.verdict(w)
 }
@@ -258,6 +263,7 @@ func (c *RequestQueueController) Reconfigure(cfg Config, commit func()) error {
 		c.callBack(commit)
 	}
 	c.config = cfg
+	c.classes.Store(namesOf(cfg.Queue.Classes))
 	c.resizePoppers()
 	defer c.nameTiers()
 	if err := c.machine.Configure(now, cfg.Config); err != nil {

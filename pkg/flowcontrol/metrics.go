@@ -19,8 +19,9 @@ import (
 type metrics struct {
 	controller *RequestQueueController
 
-	models labelled[labels, *series]
-	flows  flowMetrics
+	models  labelled[labels, *series]
+	flows   flowMetrics
+	classes classMetrics
 
 	outcomes    [NumOutcomes]prometheus.Counter
 	requests    *prometheus.CounterVec
@@ -78,6 +79,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 		accounts: newAccounts(c),
 	}
 	m.flows.init(c.config.MaxLabels)
+	m.classes.init(c.config.MaxLabels)
 	m.models.bound(c.config.MaxLabels)
 	m.models.hash = labels.hash
 	m.models.add, m.models.drop, m.models.idle = m.newSeries, m.dropSeries, (*series).idle
@@ -89,7 +91,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	m.collectable = []prometheus.Collector{
 		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors,
 		m.flows.cost, m.flows.actual, m.flows.wrong, m.flows.wait, m.flows.rejections,
-		m.tiers.requests, m.tiers.wait,
+		m.tiers.requests, m.tiers.wait, m.classes.length, m.classes.tokens, m.classes.backpressure, m.classes.wait,
 		m.accounts,
 	}
 	return m
@@ -117,6 +119,7 @@ func (m *metrics) of(model, target string) *series {
 func (m *metrics) prune(now time.Time) {
 	m.models.prune(now)
 	m.flows.known.prune(now)
+	m.classes.known.prune(now)
 }
 
 func (m *metrics) newSeries(l labels) *series {
@@ -224,6 +227,7 @@ func (s *series) rejected(w *waiter, r *Rejection) *Rejection {
 	case OutcomeClientCancelled, OutcomeDeadlineExceeded:
 		s.cancelled.Inc()
 	case OutcomeFlowFull, OutcomeQueueFull, OutcomeInternal:
+		s.metrics.classes.countBackpressure(s.model, r.Err)
 		s.metrics.pushErrors.WithLabelValues(s.model, s.target, errorType(r.Err)).Inc()
 	case OutcomeDispatched, OutcomeShed, OutcomeDisplaced, OutcomePreempted, OutcomeNoEndpoint, OutcomeDraining,
 		OutcomeBadRequest, OutcomeTooLarge, OutcomeBodyTimeout, OutcomeNoMemory, OutcomeUnknownModel:

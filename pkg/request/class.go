@@ -15,6 +15,10 @@ type PolicyClass struct {
 	Headers []string
 	// PriorityHeader and StrictPriorityHeader name the headers with the two priorities, whole numbers; "" is none.
 	PriorityHeader, StrictPriorityHeader string
+	// Hints lists the Hints that count in a body; a header goes before.
+	Hints []string
+	// MaxPriority is the highest priority that a request may have; a higher one counts as this. 0 to 2^31 − 1.
+	MaxPriority int
 	// MaxStrictPriority is the highest strict priority that a request may have; a higher one counts as this. 0 to
 	// fairqueue.MaxStrict.
 	MaxStrictPriority int
@@ -33,6 +37,8 @@ func (p *PolicyClass) check(ps *invalid.Problems, at invalid.Path) {
 	}
 	checkOptionalHeader(ps, at.At("PriorityHeader"), p.PriorityHeader)
 	checkOptionalHeader(ps, at.At("StrictPriorityHeader"), p.StrictPriorityHeader)
+	checkHints(ps, at.At("Hints"), p.Hints)
+	invalid.Within(ps, at.At("MaxPriority"), p.MaxPriority, 0, math.MaxInt32)
 	invalid.Within(ps, at.At("MaxStrictPriority"), p.MaxStrictPriority, 0, fairqueue.MaxStrict)
 }
 
@@ -48,6 +54,7 @@ func (r *Rules) compilePolicyClass(p *PolicyClass) {
 	}
 	r.policyClass.priority = r.optional(p.PriorityHeader)
 	r.policyClass.strict = r.optional(p.StrictPriorityHeader)
+	r.hints = compileHints(p.Hints)
 }
 
 // single calls add with each of these headers that a request may have only once: clients may send Dynamo's, as there.
@@ -63,7 +70,7 @@ func (p *policyClass) single(names *headerNames, add func(slot)) {
 func (r *Rules) classOf(h *Headers) *fairqueue.Path {
 	p := fairqueue.Path{
 		Class:    strings.TrimSpace(h.first(r.policyClass.class...)),
-		Priority: whole(h.values[r.policyClass.priority]),
+		Priority: min(whole(h.values[r.policyClass.priority]), r.cfg.PolicyClass.MaxPriority),
 		Strict:   min(whole(h.values[r.policyClass.strict]), r.cfg.PolicyClass.MaxStrictPriority),
 	}
 	if len(p.Class) > fairqueue.MaxClassName {
@@ -75,12 +82,12 @@ func (r *Rules) classOf(h *Headers) *fairqueue.Path {
 	return &p
 }
 
-// Classify resolves the class of a request with so many uncached tokens, of its model's classes or else of those of all. It
-// is called once, after the value is complete.
+// Classify resolves the ring and the class of a request with so many uncached tokens: the classes of its model, or else those
+// of all other models. It is called once, after the value is complete.
 func (q *Request) Classify(uncached int64) {
-	r := q.rules.ring
+	in, r := "", q.rules.ring
 	if own := q.rules.modelRings[q.Model]; own != nil {
-		r = own
+		in, r = q.Model, own
 	}
 	named := ""
 	if q.Class != nil {
@@ -88,13 +95,13 @@ func (q *Request) Classify(uncached int64) {
 	}
 	q.UnknownClass = named != "" && len(r.explicit)+len(r.families) > 0 && !r.knows(named)
 	class := r.class(named, uncached)
-	switch {
-	case class == named:
-	case q.Class == nil:
-		q.Class = &fairqueue.Path{Class: class}
-	default:
-		q.Class.Class = class
+	if class == named && in == "" {
+		return
 	}
+	if q.Class == nil {
+		q.Class = new(fairqueue.Path)
+	}
+	q.Class.Ring, q.Class.Class = in, class
 }
 
 // whole reads a whole number of at least 0; anything else is 0, and a larger one than fits is the largest.

@@ -40,6 +40,6 @@ func TestPolicyClass(t *testing.T) {
 func withPolicyClass(c *Config) {
 	c.PolicyClass = PolicyClass{
 		Headers:        []string{"X-Dynamo-Meta-Policy-Class", "x-dynamo-policy-class"},
-		PriorityHeader: "x-priority", StrictPriorityHeader: "x-strict", MaxStrictPriority: 3,
+		PriorityHeader: "x-priority", StrictPriorityHeader: "x-strict", MaxStrictPriority: 3, MaxPriority: 1<<31 - 1,
 	}
 }

@@ -1,6 +1,9 @@
 package request
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Config has the places where requests name their tenant, tier, class, model, cost and deadline, and the limits of
 // requests. The comments name the keys of the configuration file in parentheses.
@@ -20,8 +23,9 @@ type Config struct {
 	Criticality Criticality
 	// PolicyClass says where a request's class and priorities may be named (policyClass).
 	PolicyClass PolicyClass
-	// Ring has the classes with their families and buckets (classes), and ModelRings those of models that have their own
-	// (modelClasses).
+	// Classes are the classes of all rings (classes). Ring is that of the models without classes of their own (policyClass),
+	// and ModelRings has those of other models (policyClass.byModel).
+	Classes    []Class
 	Ring       Ring
 	ModelRings map[string]Ring
 	// Tiers are the tiers, highest first (tiers); rank 0 is Tiers[0]. At least one.
@@ -185,6 +189,7 @@ func DefaultConfig() Config {
 		TrustedHeaders: TrustedHeaders{Model: "x-gateway-model-name"},
 		RequestBody:    BodyAuto,
 		PassOn:         PassOnPick,
+		PolicyClass:    PolicyClass{MaxPriority: math.MaxInt32},
 		Affinity:       Affinity{Mode: AffinityOff, Scope: ScopeAll, Session: sessionBody},
 		Limits:         Limits{MaxBodyBytes: 32 << 20, MaxBodyBytesTotal: 1 << 30, MaxHeaderBytes: 60<<10 - 512, MaxHeaders: 98, BodyTimeout: 30 * time.Second},
 		RoutesByModel:  true,

@@ -27,6 +27,7 @@
 //	tier.go         the tier: its sources in their order, and the limit by the tenant's policy
 //	ranks.go        the names of tiers, criticalities and priorities
 //	class.go        the class within the tier, and the priorities
+//	hints.go        the hints of a body, as far as they are allowed
 //	family.go       the classes of families, which the uncached tokens of a request tell apart
 //	model.go        the model, its target, and unknown models; the edits of the body: the model's name, the question for usage
 //	path.go         the paths that certainly run a model, and the API of each

@@ -10,17 +10,15 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Ring has the classes among which requests are told apart (classes; modelClasses): explicit classes, which a request
-// names, and families, which it names too and which have a class for each bucket of uncached tokens. So a client chooses
-// its family, and never its bucket.
+// Ring is how the requests for one model, or for all that have none of their own, find their class (policyClass): explicit
+// classes, which a request names, and families, which it names too and which have a class for each bucket of uncached
+// tokens. So a client chooses its family, and never its bucket.
 type Ring struct {
-	// DefaultFamily is the family of a request that names no explicit class and no family (policyClass.defaultFamily). It
-	// must be given if any class has a family, and not otherwise.
+	// DefaultFamily is the family of a request that names no explicit class and no family. It must be given if any class of
+	// the ring has a family, and not otherwise.
 	DefaultFamily string
-	// Buckets are the buckets, in ascending order of their floors, of which the first is 0 (policyClass.uncachedBuckets).
+	// Buckets are the buckets, in ascending order of their floors, of which the first is 0.
 	Buckets []Bucket
-	// Classes are the classes.
-	Classes []RingClass
 }
 
 // Bucket is the requests that have at least MinTokens uncached tokens, and fewer than the next bucket's.
@@ -30,16 +28,41 @@ type Bucket struct {
 	Name      string
 }
 
-// RingClass is a class of a Ring: an explicit one, or with Family and Bucket that of a family in a bucket.
-type RingClass struct {
+// Class is a class of a ring (classes): an explicit one, or with Family and Bucket that of a family in a bucket.
+type Class struct {
+	// Model is the model whose ring it belongs to, or "" for that of all models without one.
+	Model string
+	// Name, Family and Bucket are unique in the ring.
 	Name, Family, Bucket string
 }
 
-// check checks the families and buckets; the queue, which owns the classes, checks the rest.
-func (r *Ring) check(ps *invalid.Problems, at invalid.Path) {
-	families := r.families()
+// checkRings checks the families and buckets of all rings; the queue, which owns the classes, checks the rest.
+func (c *Config) checkRings(ps *invalid.Problems) {
+	c.Ring.check(ps, invalid.At("Ring"), c.Classes, "")
+	models := map[string]bool{"": true}
+	for i, class := range c.Classes {
+		if !models[class.Model] {
+			models[class.Model] = true
+			own := c.ModelRings[class.Model]
+			own.check(ps, invalid.At("ModelRings", invalid.Key(class.Model)), c.Classes, class.Model)
+		}
+		if class.Model != "" && !slices.ContainsFunc(c.Classes, func(c Class) bool { return c.Model == "" }) {
+			ps.Add(invalid.At("Classes", i, "Model"), class.Model, "needs a class without %s, for the other models", invalid.At("Classes", i, "Model"))
+		}
+	}
+	for _, model := range slices.Sorted(maps.Keys(c.ModelRings)) {
+		if at, own := invalid.At("ModelRings", invalid.Key(model)), c.ModelRings[model]; !models[model] || model == "" {
+			own.checkBuckets(ps, at, len(own.Buckets) > 0)
+			ps.Add(at, model, "must be the model of a class")
+		}
+	}
+}
+
+// check checks a ring, whose classes are those of the model.
+func (r *Ring) check(ps *invalid.Problems, at invalid.Path, classes []Class, model string) {
+	families := familiesOf(classes, model)
 	r.checkBuckets(ps, at, len(families) > 0)
-	r.checkClasses(ps, at, families)
+	r.checkClasses(ps, at, classes, model, families)
 	switch family := at.At("DefaultFamily"); {
 	case len(families) == 0 && r.DefaultFamily != "":
 		ps.Add(family, r.DefaultFamily, "must be a family, and no class has one")
@@ -48,11 +71,11 @@ func (r *Ring) check(ps *invalid.Problems, at invalid.Path) {
 	}
 }
 
-// families returns the names of the families, sorted.
-func (r *Ring) families() []string {
+// familiesOf returns the names of the families of a model's classes, sorted.
+func familiesOf(classes []Class, model string) []string {
 	names := map[string]bool{}
-	for _, c := range r.Classes {
-		if c.Family != "" {
+	for _, c := range classes {
+		if c.Model == model && c.Family != "" {
 			names[c.Family] = true
 		}
 	}
@@ -83,15 +106,17 @@ func (r *Ring) checkBuckets(ps *invalid.Problems, at invalid.Path, needed bool) 
 	}
 }
 
-func (r *Ring) checkClasses(ps *invalid.Problems, at invalid.Path, families []string) {
+func (r *Ring) checkClasses(ps *invalid.Problems, at invalid.Path, classes []Class, model string, families []string) {
 	buckets := make([]string, len(r.Buckets))
 	for i, b := range r.Buckets {
 		buckets[i] = b.Name
 	}
 	cells := map[[2]string]string{}
-	for i, c := range r.Classes {
-		class := at.At("Classes", i)
+	for i, c := range classes {
+		class := invalid.At("Classes", i)
 		switch {
+		case c.Model != model:
+			continue
 		case c.Family == "" && c.Bucket == "":
 			if slices.Contains(families, c.Name) {
 				ps.Add(class.At("Name"), c.Name, "must not be the name of a family, since requests could not tell them apart")
@@ -118,7 +143,7 @@ func (r *Ring) checkClasses(ps *invalid.Problems, at invalid.Path, families []st
 	for _, family := range families {
 		for _, bucket := range buckets {
 			if _, ok := cells[[2]string{family, bucket}]; !ok {
-				ps.Add(at.At("Classes"), nil, "must have a class of the family %q in the bucket %q", family, bucket)
+				ps.Add(at.At("Buckets"), nil, "must each have a class of every family: %q has none in the family %q", bucket, family)
 				return // one problem for each field is told
 			}
 		}
@@ -140,25 +165,26 @@ func checkWord(ps *invalid.Problems, at invalid.Path, name string) {
 // ring is a Ring in the form for reading. One without families leaves a class as it is named.
 type ring struct {
 	explicit map[string]bool     // the explicit classes
-	matrix   map[string]bool     // the classes of families
 	families map[string][]string // the classes of each family, by bucket
 	floors   []int64             // of the buckets
 	unnamed  []string            // those of the default family
 }
 
-func newRing(r *Ring) *ring {
-	c := &ring{explicit: map[string]bool{}, matrix: map[string]bool{}, families: map[string][]string{}}
+func newRing(r *Ring, classes []Class, model string) *ring {
+	c := &ring{explicit: map[string]bool{}, families: map[string][]string{}}
 	bucket := map[string]int{}
 	for i, b := range r.Buckets {
 		c.floors = append(c.floors, b.MinTokens)
 		bucket[b.Name] = i
 	}
-	for _, class := range r.Classes {
-		if class.Family == "" {
+	for _, class := range classes {
+		switch {
+		case class.Model != model:
+			continue
+		case class.Family == "":
 			c.explicit[class.Name] = true
 			continue
 		}
-		c.matrix[class.Name] = true
 		if c.families[class.Family] == nil {
 			c.families[class.Family] = make([]string, len(c.floors))
 		}
@@ -166,6 +192,16 @@ func newRing(r *Ring) *ring {
 	}
 	c.unnamed = c.families[r.DefaultFamily]
 	return c
+}
+
+func (r *Rules) compileRings() {
+	r.ring, r.modelRings = newRing(&r.cfg.Ring, r.cfg.Classes, ""), map[string]*ring{}
+	for _, class := range r.cfg.Classes {
+		if m := class.Model; m != "" && r.modelRings[m] == nil {
+			own := r.cfg.ModelRings[m]
+			r.modelRings[m] = newRing(&own, r.cfg.Classes, m)
+		}
+	}
 }
 
 // class returns the class of a request that names an explicit class, a family, anything else or nothing (""), and has so

@@ -7,16 +7,13 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// dynamoRing has the families standard and batch in two buckets, and the explicit class probes.
-func dynamoRing() Ring {
-	return Ring{
-		DefaultFamily: "standard",
-		Buckets:       []Bucket{{0, "cached"}, {3072, "uncached"}},
-		Classes: []RingClass{
-			{"std-cached", "standard", "cached"}, {"std-uncached", "standard", "uncached"},
-			{"batch-cached", "batch", "cached"}, {"batch-uncached", "batch", "uncached"},
-			{Name: "probes"},
-		},
+// inFamilies has the families standard and batch in two buckets, and the explicit class probes.
+func inFamilies(c *Config) {
+	c.Ring = Ring{DefaultFamily: "standard", Buckets: []Bucket{{0, "cached"}, {3072, "uncached"}}}
+	c.Classes = []Class{
+		{"", "std-cached", "standard", "cached"}, {"", "std-uncached", "standard", "uncached"},
+		{"", "batch-cached", "batch", "cached"}, {"", "batch-uncached", "batch", "uncached"},
+		{Name: "probes"},
 	}
 }
 
@@ -48,7 +45,7 @@ func TestClassOfAFamily(t *testing.T) {
 			s.headers = chat("x-dynamo-meta-policy-class", c.header, "x-dynamo-meta-policy-class", "batch")
 		}
 		withPolicyClass(&s.cfg)
-		s.cfg.Ring = dynamoRing()
+		inFamilies(&s.cfg)
 		r := s.must(t)
 		r.Classify(c.uncached)
 		if r.Class == nil || r.Class.Class != c.want || r.UnknownClass != c.unknown {
@@ -61,25 +58,33 @@ func TestClassOfAFamily(t *testing.T) {
 func TestClassesOfAModel(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.PolicyClass = PolicyClass{Headers: []string{"x-class"}}
-	cfg.Ring = dynamoRing()
-	cfg.ModelRings = map[string]Ring{"m": {
-		DefaultFamily: "all", Buckets: []Bucket{{0, "short"}, {64, "long"}},
-		Classes: []RingClass{{"m-short", "all", "short"}, {"m-long", "all", "long"}},
-	}, "plain": {Classes: []RingClass{{Name: "one"}, {Name: "two"}}}}
+	inFamilies(&cfg)
+	cfg.ModelRings = map[string]Ring{"m": {DefaultFamily: "all", Buckets: []Bucket{{0, "short"}, {64, "long"}}}}
+	cfg.Classes = append(cfg.Classes, Class{"m", "m-short", "all", "short"}, Class{"m", "m-long", "all", "long"},
+		Class{Model: "plain", Name: "one"}, Class{Model: "plain", Name: "two"})
 	for _, c := range []struct {
 		model, named string
 		uncached     int64
-		want         string
+		want         fairqueue.Path
 	}{
-		{"m", "batch", 63, "m-short"}, {"m", "batch", 64, "m-long"}, {"m", "", 64, "m-long"},
-		{"other", "batch", 64, "batch-cached"}, {"", "", 4000, "std-uncached"},
-		{"plain", "two", 4000, "two"}, {"plain", "batch", 4000, "batch"}, // the queue knows no such class: the first
+		{"m", "batch", 63, fairqueue.Path{Ring: "m", Class: "m-short"}}, {"m", "batch", 64, fairqueue.Path{Ring: "m", Class: "m-long"}},
+		{"m", "", 64, fairqueue.Path{Ring: "m", Class: "m-long"}}, {"other", "batch", 64, fairqueue.Path{Class: "batch-cached"}},
+		{"x", "", 4000, fairqueue.Path{Class: "std-uncached"}}, {"plain", "two", 4000, fairqueue.Path{Ring: "plain", Class: "two"}},
+		{"plain", "", 4000, fairqueue.Path{Ring: "plain"}},
+		{"plain", "batch", 4000, fairqueue.Path{Ring: "plain", Class: "batch"}}, // the queue knows no such class: the first
 	} {
 		r := (&sent{cfg: cfg, headers: chat("x-gateway-model-name", c.model, "x-class", c.named)}).must(t)
 		r.Classify(c.uncached)
-		if r.Class.Class != c.want {
-			t.Errorf("%+v: class %q", c, r.Class.Class)
+		if got := *r.Class; got.Ring != c.want.Ring || got.Class != c.want.Class {
+			t.Errorf("%+v: %+v", c, got)
 		}
+	}
+	s := sent{cfg: cfg, headers: chat("x-class", "batch"), mode: Buffered, body: `{"model":"m","messages":[]}`}
+	s.cfg.FlowKey, s.cfg.RoutesByModel = []string{"header:x-tenant"}, false // nothing else needs the model
+	if r := s.must(t); !s.needed {
+		t.Error("the body is not read for the model")
+	} else if r.Classify(64); r.Class.Ring != "m" || r.Class.Class != "m-long" {
+		t.Errorf("%+v", r.Class)
 	}
 }
 
@@ -88,7 +93,7 @@ func TestClassWithoutFamilies(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.PolicyClass = PolicyClass{Headers: []string{"x-class"}}
 	two := cfg
-	two.Ring = Ring{Classes: []RingClass{{Name: "a"}, {Name: "b"}}}
+	two.Classes = []Class{{Name: "a"}, {Name: "b"}}
 	for _, c := range []struct {
 		cfg     Config
 		named   string
@@ -102,52 +107,69 @@ func TestClassWithoutFamilies(t *testing.T) {
 	}
 }
 
-// Every mistake in families and buckets is told, with its field.
+// Every mistake in families and buckets is told, with its field, of every ring.
 func TestRingProblems(t *testing.T) {
-	for want, change := range map[string]func(*Ring){
-		`Ring.Classes: must have a class of the family "batch" in the bucket "uncached"`: func(r *Ring) {
-			r.Classes = append(r.Classes[:3:3], r.Classes[4])
+	for want, change := range map[string]func(*Config, *Ring){
+		`Ring.Buckets: must each have a class of every family: "uncached" has none in the family "batch"`: func(c *Config, _ *Ring) {
+			c.Classes = append(c.Classes[:3:3], c.Classes[4])
 		},
-		`Ring.Classes[1].Bucket: "cached": must be in one class of the family "standard" only, and is in "std-cached" too`: func(r *Ring) {
-			r.Classes[1].Bucket = "cached"
+		`Classes[1].Bucket: "cached": must be in one class of the family "standard" only, and is in "std-cached" too`: func(c *Config, _ *Ring) {
+			c.Classes[1].Bucket = "cached"
 		},
-		`Ring.Classes[0].Family: "invalid/family": must consist of letters, digits, '_', '.' and '-'`: func(r *Ring) {
-			r.Classes[0].Family, r.Classes[1].Family, r.DefaultFamily = "invalid/family", "invalid/family", "invalid/family"
+		`Classes[0].Family: "invalid/family": must consist of letters, digits, '_', '.' and '-'`: func(c *Config, r *Ring) {
+			c.Classes[0].Family, c.Classes[1].Family, r.DefaultFamily = "invalid/family", "invalid/family", "invalid/family"
 		},
-		`Ring.Classes[0].Bucket: "warm": must be one of cached, uncached`:       func(r *Ring) { r.Classes[0].Bucket = "warm" },
-		`Ring.Classes[2].Bucket: "": must be given with Ring.Classes[2].Family`: func(r *Ring) { r.Classes[2].Bucket = "" },
-		`Ring.Classes[2].Family: "": must be given with Ring.Classes[2].Bucket`: func(r *Ring) { r.Classes[2].Family = "" },
-		`Ring.Classes[4].Name: "batch": must not be the name of a family, since requests could not tell them apart`: func(r *Ring) {
-			r.Classes[4].Name = "batch"
+		`Classes[0].Bucket: "warm": must be one of cached, uncached`:  func(c *Config, _ *Ring) { c.Classes[0].Bucket = "warm" },
+		`Classes[2].Bucket: "": must be given with Classes[2].Family`: func(c *Config, _ *Ring) { c.Classes[2].Bucket = "" },
+		`Classes[2].Family: "": must be given with Classes[2].Bucket`: func(c *Config, _ *Ring) { c.Classes[2].Family = "" },
+		`Classes[4].Name: "batch": must not be the name of a family, since requests could not tell them apart`: func(c *Config, _ *Ring) {
+			c.Classes[4].Name = "batch"
 		},
-		`Ring.Buckets[0].MinTokens: 1: must be 0 in the first bucket: every request has one`: func(r *Ring) { r.Buckets[0].MinTokens = 1 },
-		`Ring.Buckets[1].Name: "cached": must be unique`:                                     func(r *Ring) { r.Buckets[1].Name = "cached" },
-		`Ring.Buckets[1].Name: "a b": must consist of letters, digits, '_', '.' and '-'`:     func(r *Ring) { r.Buckets[1].Name = "a b" },
-		`Ring.Buckets[1].MinTokens: 1073741825: must be from 0 to 1073741824`:                func(r *Ring) { r.Buckets[1].MinTokens = 1<<30 + 1 },
-		`Ring.Buckets[2].MinTokens: 32: must be above that of the bucket before (64)`: func(r *Ring) {
+		`Ring.Buckets[0].MinTokens: 1: must be 0 in the first bucket: every request has one`: func(_ *Config, r *Ring) { r.Buckets[0].MinTokens = 1 },
+		`Ring.Buckets[1].Name: "cached": must be unique`:                                     func(_ *Config, r *Ring) { r.Buckets[1].Name = "cached" },
+		`Ring.Buckets[1].Name: "a b": must consist of letters, digits, '_', '.' and '-'`:     func(_ *Config, r *Ring) { r.Buckets[1].Name = "a b" },
+		`Ring.Buckets[1].MinTokens: 1073741825: must be from 0 to 1073741824`:                func(_ *Config, r *Ring) { r.Buckets[1].MinTokens = 1<<30 + 1 },
+		`Ring.Buckets[2].MinTokens: 32: must be above that of the bucket before (64)`: func(_ *Config, r *Ring) {
 			r.Buckets = []Bucket{{0, "cached"}, {64, "uncached"}, {32, "third"}}
 		},
-		`Ring.Buckets[1].MinTokens: 0: must be above that of the bucket before (0)`: func(r *Ring) { r.Buckets[1].MinTokens = 0 },
-		`Ring.DefaultFamily: "standrd": must be one of batch, standard`:             func(r *Ring) { r.DefaultFamily = "standrd" },
-		`Ring.DefaultFamily: "": must be one of batch, standard`:                    func(r *Ring) { r.DefaultFamily = "" },
-		`Ring.DefaultFamily: "probes": must be one of batch, standard`:              func(r *Ring) { r.DefaultFamily = "probes" },
-		`Ring.Buckets: []: must have a bucket: a class has a family`:                func(r *Ring) { r.Buckets = nil },
-		`Ring.DefaultFamily: "standard": must be a family, and no class has one`:    func(r *Ring) { r.Classes = r.Classes[4:] },
+		`Ring.Buckets[1].MinTokens: 0: must be above that of the bucket before (0)`: func(_ *Config, r *Ring) { r.Buckets[1].MinTokens = 0 },
+		`Ring.DefaultFamily: "standrd": must be one of batch, standard`:             func(_ *Config, r *Ring) { r.DefaultFamily = "standrd" },
+		`Ring.DefaultFamily: "": must be one of batch, standard`:                    func(_ *Config, r *Ring) { r.DefaultFamily = "" },
+		`Ring.DefaultFamily: "probes": must be one of batch, standard`:              func(_ *Config, r *Ring) { r.DefaultFamily = "probes" },
+		`Ring.Buckets: []: must have a bucket: a class has a family`:                func(_ *Config, r *Ring) { r.Buckets = nil },
+		`Ring.DefaultFamily: "standard": must be a family, and no class has one`:    func(c *Config, _ *Ring) { c.Classes = c.Classes[4:] },
+		`Ring.Buckets: 2 buckets: must be empty: no class has a family`:             func(c *Config, _ *Ring) { c.Classes = c.Classes[4:] },
 	} {
-		ring := dynamoRing()
-		change(&ring)
-		cfg, in := DefaultConfig(), DefaultConfig()
-		cfg.Ring, in.ModelRings = ring, map[string]Ring{"m": ring}
-		err, inModel := cfg.Validate(), in.Validate()
-		if err == nil || !strings.Contains(err.Error()+"\n", want+"\n") {
+		cfg := DefaultConfig()
+		inFamilies(&cfg)
+		change(&cfg, &cfg.Ring)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error()+"\n", want+"\n") {
 			t.Errorf("got\n%v\nwant\n%s", err, want)
 		}
-		if where := strings.ReplaceAll(want, "Ring.", `ModelRings["m"].`); inModel == nil || !strings.Contains(inModel.Error()+"\n", where+"\n") {
-			t.Errorf("got\n%v\nwant\n%s", inModel, where)
+		// The same in the ring of a model, before which the classes of other models stand.
+		cfg = DefaultConfig()
+		inFamilies(&cfg)
+		ring := cfg.Ring
+		cfg.Ring = Ring{}
+		change(&cfg, &ring)
+		cfg.ModelRings = map[string]Ring{"m": ring}
+		for i := range cfg.Classes {
+			cfg.Classes[i].Model = "m"
+		}
+		cfg.Classes = append(cfg.Classes, Class{Name: "others"})
+		want = strings.ReplaceAll(want, "Ring.", `ModelRings["m"].`)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error()+"\n", want+"\n") {
+			t.Errorf("got\n%v\nwant\n%s", err, want)
 		}
 	}
 	cfg := DefaultConfig()
-	if cfg.Ring = dynamoRing(); cfg.Validate() != nil {
+	if inFamilies(&cfg); cfg.Validate() != nil {
 		t.Error(cfg.Validate())
+	}
+	cfg.Classes, cfg.Ring = []Class{{Model: "m", Name: "a"}}, Ring{}
+	cfg.ModelRings = map[string]Ring{"n": {}}
+	want := "Classes[0].Model: \"m\": needs a class without Classes[0].Model, for the other models\nModelRings[\"n\"]: \"n\": must be the model of a class"
+	if err := cfg.Validate(); err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }

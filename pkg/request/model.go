@@ -88,10 +88,10 @@ func (r *Rules) target(model string, draw Draw) string {
 	return t.target(draw.IntN(t.total()))
 }
 
-// needsModel reports whether the flow, the tier, the placement or a rewrite depends on the model's name.
+// needsModel reports whether the flow, the tier, the ring, the placement or a rewrite depends on the model's name.
 func (q *Request) needsModel() bool {
 	r := q.rules
-	return r.cfg.RoutesByModel || len(r.models) > 0 || r.otherModels != nil || q.identity.byModel
+	return r.cfg.RoutesByModel || len(r.models) > 0 || r.otherModels != nil || len(r.modelRings) > 0 || q.identity.byModel
 }
 
 // edit lists the replacements in the body.

@@ -21,6 +21,6 @@ func (q *Request) needsBody(h *Headers, in *Input) bool {
 		return true
 	default:
 		// In FULL_DUPLEX_STREAMED the body arrives anyway, so it is read.
-		return lacking || in.Mode == FullDuplex || q.asksUsage || q.asksForPrompt()
+		return lacking || in.Mode == FullDuplex || q.asksUsage || q.asksForPrompt() || q.asksForHints()
 	}
 }

@@ -46,6 +46,7 @@ func (q *Request) readModel(f *body.Fields, b []byte, whole bool) error {
 	}
 	q.edit(f)
 	q.measure(f)
+	q.hint(&f.Hints)
 	return nil
 }
 

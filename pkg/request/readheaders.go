@@ -35,7 +35,7 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 	if in.End && q.API != NoAPI && q.Model == "" && q.needsModel() {
 		return false, malformed("model", "The request has no body, so the field \"model\" is missing.")
 	}
-	q.Class = r.classOf(h)
+	q.Class, q.hints = r.classOf(h), r.stated(h)
 	q.Deadline = r.deadline(h, in.Now)
 	q.readSize(h)
 	q.readSession(h)

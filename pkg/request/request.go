@@ -86,6 +86,7 @@ type Request struct {
 	envoyRead   *EnvoyRead
 	declared    int // the rank of the tier that is declared; noRank: none
 	asksUsage   bool
+	hints       hints // that the headers leave to the body
 }
 
 // Input comes with the headers of a request, or is known when they come.

@@ -20,6 +20,7 @@ type Rules struct {
 	costHeader    slot
 	inputHeader   slot // with the prompt's length in tokens
 	policyClass   policyClass
+	hints         hints // those in bodies that count
 	ring          *ring
 	modelRings    map[string]*ring
 	objectiveIn   []slot // of the headers that may name an objective, in order
@@ -82,10 +83,7 @@ func NewRules(cfg *Config) *Rules {
 		r.objectiveIn = append(r.objectiveIn, r.names.add(name))
 	}
 	r.compilePolicyClass(&cfg.PolicyClass)
-	r.ring, r.modelRings = newRing(&cfg.Ring), make(map[string]*ring, len(cfg.ModelRings))
-	for model, own := range cfg.ModelRings {
-		r.modelRings[model] = newRing(&own)
-	}
+	r.compileRings()
 	r.compileAffinity()
 	r.sortHeaders()
 	r.compileModels()

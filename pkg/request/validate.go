@@ -31,11 +31,7 @@ func (c *Config) Validate() error {
 	c.checkModels(&ps)
 	c.checkCriticality(&ps)
 	c.PolicyClass.check(&ps, invalid.At("PolicyClass"))
-	c.Ring.check(&ps, invalid.At("Ring"))
-	for _, model := range slices.Sorted(maps.Keys(c.ModelRings)) {
-		own := c.ModelRings[model]
-		own.check(&ps, invalid.At("ModelRings", invalid.Key(model)))
-	}
+	c.checkRings(&ps)
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Model"), c.TrustedHeaders.Model)
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Cost"), c.TrustedHeaders.Cost)
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "InputTokens"), c.TrustedHeaders.InputTokens)

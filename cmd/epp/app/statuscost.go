@@ -15,7 +15,7 @@ import (
 // costLines says the unit of charges, the discipline that orders requests, and the source of their usage.
 func (a *App) costLines(d *config.Document, now time.Time, line func(format string, args ...any)) {
 	line("cost\t%s\tshared by %s", d.Cost, d.Flows.Discipline)
-	if d.Cost != string(extproc.CostTokens) {
+	if d.Cost == string(extproc.CostRequests) {
 		line("usage\t%s\tnot needed, as nothing is charged in tokens", d.Usage)
 		return
 	}

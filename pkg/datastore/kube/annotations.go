@@ -17,6 +17,9 @@ const (
 	AnnotationSlots = "weir.dev/slots"
 	// AnnotationModels are the names of the models that the pod serves, separated by commas; without it, any.
 	AnnotationModels = "weir.dev/models"
+	// AnnotationMaxBatchedTokens is the number of tokens that the model server at each port of the pod processes in one step,
+	// as maxBatchedTokens in an endpoints file.
+	AnnotationMaxBatchedTokens = "weir.dev/max-batched-tokens"
 )
 
 // LabelRole is the label of pods with the role of their engines, as llm-d has it: decode, prefill, both (or prefill-decode)
@@ -32,8 +35,9 @@ const (
 
 // annotated is what the annotations of a pod say.
 type annotated struct {
-	slots  int      // 0: unknown
-	models []string // empty: any
+	slots            int      // 0: unknown
+	models           []string // empty: any
+	maxBatchedTokens int      // 0: unknown
 }
 
 // readAnnotations reads the annotations. One that is bad counts as absent, and problem says why.
@@ -42,14 +46,18 @@ func readAnnotations(annotations map[string]string) (a annotated, problem string
 	bad := func(name, value, format string, args ...any) {
 		problems = append(problems, fmt.Sprintf("metadata.annotations[%s]: %q: %s; it is ignored", name, short(value), fmt.Sprintf(format, args...)))
 	}
-	if value, given := annotations[AnnotationSlots]; given {
+	number := func(name string) int {
+		value, given := annotations[name]
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
-		if err == nil {
-			a.slots = int(n)
-		} else {
-			bad(AnnotationSlots, value, "must be a whole number from 0 to %d", math.MaxInt32)
+		if given && err != nil {
+			bad(name, value, "must be a whole number from 0 to %d", math.MaxInt32)
 		}
+		if err != nil {
+			return 0
+		}
+		return int(n)
 	}
+	a.slots, a.maxBatchedTokens = number(AnnotationSlots), number(AnnotationMaxBatchedTokens)
 	if value, given := annotations[AnnotationModels]; given {
 		models, err := modelsOf(value)
 		if err == nil {
@@ -88,7 +96,7 @@ func modelsOf(value string) ([]string, error) {
 // is.
 func trimAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
-	for _, name := range []string{AnnotationSlots, AnnotationModels} {
+	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens} {
 		value, given := annotations[name]
 		if !given {
 			continue

@@ -112,6 +112,24 @@ func TestEndpointsOfAPod(t *testing.T) {
 	}
 }
 
+// The engines of a pod process as many tokens in a step as its annotation says; a change of it is a change of the pod.
+func TestMaxBatchedTokens(t *testing.T) {
+	pod := func(tokens string) member {
+		p := running(annotate(AnnotationMaxBatchedTokens, tokens))
+		p.Annotations = trimAnnotations(p.Annotations)
+		return memberOf(p)
+	}
+	one, same, other := pod("8192"), pod(" 8192 "), pod("4096")
+	for _, e := range one.endpoints(nil, []int{8000, 8001}) {
+		if e.MaxBatchedTokens != 8192 || e.Slots != 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if one.equal(&other) || !one.equal(&same) {
+		t.Error("a change is none")
+	}
+}
+
 // Annotations are bounded, in what is read and in what is kept.
 func TestHostileAnnotations(t *testing.T) {
 	names := func(n int) string { return strings.Repeat("m,", n-1) + "m" }
@@ -137,6 +155,9 @@ func TestHostileAnnotations(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"", "1.5", "0x10", "2147483648", "1e3", "many", strings.Repeat("9", 10000)} {
+		if a, problem := readAnnotations(map[string]string{AnnotationMaxBatchedTokens: value}); a.maxBatchedTokens != 0 || problem == "" {
+			t.Errorf("max batched tokens %.40q: %d, %q", value, a.maxBatchedTokens, problem)
+		}
 		if a, problem := readAnnotations(map[string]string{AnnotationSlots: value}); a.slots != 0 || problem == "" {
 			t.Errorf("slots %.40q: %d, %q", value, a.slots, problem)
 		}

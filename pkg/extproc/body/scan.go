@@ -40,6 +40,8 @@ type Fields struct {
 	// Priority is the hint for the engine's own scheduler. HasPriority reports whether there is one.
 	Priority    float64
 	HasPriority bool
+	// Hints are those of nvext.
+	Hints Hints
 	// Prompt is how long the prompt is, and Pairs how long what rerank and score read instead.
 	Prompt, Pairs Prompt
 	// Rest is the length of all other values that an engine may show to the model, in bytes, and PairsRest that of the values
@@ -86,6 +88,7 @@ func (f *Fields) Scan(b []byte) error {
 func (f *Fields) begin() {
 	*f = Fields{}
 	f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens, f.N, f.BestOf = Absent, Absent, Absent, Absent, Absent
+	f.Hints = noHints
 	f.Prompt.Prompts, f.Pairs.Prompts = 1, 1
 }
 
@@ -249,7 +252,12 @@ func (s *scanner) field(key []byte, f *Fields) error {
 		f.PairsRest += int64(s.i - start)
 		return err
 	}
-	err := s.value(1)
+	var err error
+	if string(key) == "nvext" {
+		err = s.extension(f)
+	} else {
+		err = s.value(1)
+	}
 	switch string(key) {
 	case "cache_salt":
 		f.cacheSalt = span{start, s.i}

@@ -1,0 +1,65 @@
+package body
+
+import "math"
+
+// Hints are what nvext.agent_hints says of how a request should be served, in Dynamo's extension of OpenAI's API. Each is
+// Absent if it is missing or null; a number in a string counts, and what cannot be read, or is below 0, is 0.
+type Hints struct {
+	// Priority and StrictPriority are those of the request's class.
+	Priority, StrictPriority int64
+	// OutputTokens is osl, the length of the answer that its client expects.
+	OutputTokens int64
+	// LatencySensitivity is in seconds, rounded up.
+	LatencySensitivity int64
+}
+
+var noHints = Hints{Absent, Absent, Absent, Absent}
+
+// extension reads nvext. Of two, the last counts.
+func (s *scanner) extension(f *Fields) error {
+	f.Hints = noHints
+	return s.object(1, func(key []byte) error {
+		if string(key) != "agent_hints" {
+			return s.value(2)
+		}
+		f.Hints = noHints
+		return s.object(2, func(key []byte) error {
+			switch string(key) {
+			case "priority":
+				return s.integer(&f.Hints.Priority)
+			case "strict_priority":
+				return s.integer(&f.Hints.StrictPriority)
+			case "osl":
+				return s.integer(&f.Hints.OutputTokens)
+			case "latency_sensitivity":
+				return s.rounded(&f.Hints.LatencySensitivity)
+			}
+			return s.value(3)
+		})
+	})
+}
+
+// object scans the members of a value that is an object, of this depth, and passes over any other.
+func (s *scanner) object(depth int, value func(key []byte) error) error {
+	if s.b[s.i] != '{' {
+		return s.value(depth)
+	}
+	s.i++
+	return s.members(value)
+}
+
+// rounded is integer for a number that is rounded up.
+func (s *scanner) rounded(to *int64) error {
+	start := s.i
+	if err := s.integer(to); err != nil {
+		return err
+	}
+	b := s.b[start:s.i]
+	if b[0] == '"' {
+		b = inString(b[1 : len(b)-1])
+	}
+	if v, ok := number(b); ok && v > 0 && v < maxInteger {
+		*to = int64(math.Ceil(v))
+	}
+	return nil
+}
