@@ -11,24 +11,21 @@ import (
 
 // affinity is the index of prompts, asked and told as extproc does. Nil: the configuration has none.
 type affinity struct {
-	index *prefix.Index
-	scope request.AffinityScope
-	block int // bytes of text for each hash of a request
-	ids   []scheduling.EndpointID
+	index   *prefix.Index
+	scope   request.AffinityScope
+	block   int // bytes of text for each hash of a request
+	watched bool
+	ids     []scheduling.EndpointID
 }
 
-// newAffinity returns the affinity of a configuration for the endpoints; nil if it is not by prefixes. The index takes
-// the engines' KV caches for the default size: figures of before epp read it from their metrics are still repeated.
-func newAffinity(cfg *request.Affinity, endpoints []scheduling.Endpoint, blockTokens int) *affinity {
+// newAffinity returns the affinity of a configuration for the engines; nil if it is not by prefixes. watched is set if first
+// tokens are seen.
+func newAffinity(cfg *request.Affinity, engines []prefix.Endpoint, blockTokens int, watched bool) *affinity {
 	if cfg.Mode != request.AffinityPrefix {
 		return nil
 	}
-	a := &affinity{index: prefix.New(prefix.DefaultConfig()), scope: cfg.Scope, block: blockTokens * BytesPerToken}
-	var all []prefix.Endpoint
-	for i := range endpoints {
-		all = append(all, prefix.Endpoint{ID: endpoints[i].ID, Key: endpoints[i].Key, Ready: endpoints[i].Ready})
-	}
-	a.index.SetEndpoints(all)
+	a := &affinity{index: prefix.New(prefix.DefaultConfig()), scope: cfg.Scope, block: blockTokens * BytesPerToken, watched: watched}
+	a.index.SetEndpoints(engines)
 	return a
 }
 
@@ -70,6 +67,7 @@ func (a *affinity) rate(v *visit, query *scheduling.Query) {
 	}
 	a.ids = query.Ready(a.ids[:0])
 	ratings := a.index.Match(&v.prompt, a.ids)
+	ratings.Watched = a.watched
 	query.Rate(&ratings)
 	v.query = query
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/internal/splitmix"
 	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"
-	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // Prompts have as many keys in common as full KiB of the text that their hashes stand for.
 func TestKeysOfPrompts(t *testing.T) {
-	endpoints := []scheduling.Endpoint{{ID: 0, Key: "0", Ready: true}}
+	engines := []prefix.Endpoint{{ID: 0, Key: "0", Ready: true}}
 	common := func(a, b []uint64) int {
 		n := 0
 		for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -40,7 +40,7 @@ func TestKeysOfPrompts(t *testing.T) {
 		{512, 512, nil, nil, 0, 0},
 		{512, 160_000, hashes(313, 0), hashes(313, 0), 512 + 14, 512 + 14}, // larger blocks after the first 512
 	} {
-		a := newAffinity(&request.Affinity{Mode: request.AffinityPrefix, Scope: request.ScopeAll}, endpoints, c.block)
+		a := newAffinity(&request.Affinity{Mode: request.AffinityPrefix, Scope: request.ScopeAll}, engines, c.block, false)
 		first := a.prompt(&Request{Flow: "x", Prompt: c.prompt, Blocks: c.a}, 1)
 		second := a.prompt(&Request{Flow: "y", Prompt: c.prompt, Blocks: c.b}, 1)
 		if len(first.Keys) != c.keys || common(first.Keys, second.Keys) != c.common || len(first.Ends) != len(first.Keys) {
@@ -55,7 +55,7 @@ func TestKeysOfPrompts(t *testing.T) {
 			t.Errorf("%+v: %d keys in common between flows", c, n)
 		}
 	}
-	if newAffinity(&request.Affinity{Mode: request.AffinityOff}, endpoints, 512) != nil {
+	if newAffinity(&request.Affinity{Mode: request.AffinityOff}, engines, 512, false) != nil {
 		t.Error("affinity that is off has an index")
 	}
 }
@@ -69,7 +69,7 @@ func TestKeysAreThoseOfBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := f.Blocks(text, 1)
-		a := newAffinity(&request.Affinity{Mode: request.AffinityPrefix, Scope: request.ScopeAll}, nil, 1)
+		a := newAffinity(&request.Affinity{Mode: request.AffinityPrefix, Scope: request.ScopeAll}, nil, 1, false)
 		got := a.prompt(&Request{Prompt: tokens, Blocks: hashes(tokens, 0)}, 1)
 		if !slices.Equal(got.Ends, want.Ends) || got.Bytes != want.Bytes {
 			t.Errorf("%d tokens: %d keys of %d bytes, want %d of %d", tokens, len(got.Keys), got.Bytes, len(want.Keys), want.Bytes)
@@ -118,6 +118,9 @@ func withAffinity(t *testing.T, name, mode string) config.Document {
 func TestIndexIsToldTheEnd(t *testing.T) {
 	w := readWorkload(t, "tiers")
 	w.BlockTokens = 512
+	for i := range w.Engines {
+		w.Engines[i].KVTokens = 1_000_000 // so that none is dropped for want of room
+	}
 	var requests []Request
 	for source := w.Requests(1); ; {
 		r, err := source.Next()

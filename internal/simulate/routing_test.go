@@ -33,9 +33,14 @@ func shippedInput(t *testing.T, workload, name string) (*Workload, config.Docume
 
 // shipped runs a workload of config/simulate against a configuration of it.
 func shipped(t *testing.T, workload, name string) *Report {
+	return shippedWith(t, workload, name, false)
+}
+
+// shippedWith is shipped where Weir may see first tokens.
+func shippedWith(t *testing.T, workload, name string, firstTokens bool) *Report {
 	t.Helper()
 	w, d := shippedInput(t, workload, name)
-	r, err := Run(&Options{Name: name, Config: d, Engines: w.Pool(), Weights: w.Weights(), Seed: 1}, w.Requests(1))
+	r, err := Run(&Options{Name: name, Config: d, Engines: w.Pool(), Weights: w.Weights(), Seed: 1, FirstTokens: firstTokens}, w.Requests(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +102,23 @@ func TestTenantsHaveTheirSharesOfMatches(t *testing.T) {
 		if worst > bound || len(from) != 8 {
 			t.Errorf("%s: %d tenants are %d tokens apart, want at most %d", c.configuration, len(from), worst, bound)
 		}
+	}
+}
+
+// Prompts that are being read keep others away where first tokens are seen, which halves the mean time to first token of prompts of
+// very different lengths; those that are alike gain less, and none loses.
+func TestPromptsThatAreBeingReadCount(t *testing.T) {
+	for _, c := range []struct {
+		workload string
+		part     float64 // of the mean TTFT that is left
+	}{{"documents", .6}, {"bursts", 1}, {"zipf", 1}, {"hot", 1}} {
+		unseen, seen := shippedWith(t, c.workload, "prefix-unbounded", false).All, shippedWith(t, c.workload, "prefix-unbounded", true).All
+		if seen.TTFT.Mean > c.part*unseen.TTFT.Mean || seen.Answered != unseen.Answered {
+			t.Errorf("%s: TTFT %.3f s with first tokens, %.3f s without", c.workload, seen.TTFT.Mean, unseen.TTFT.Mean)
+		}
+	}
+	if off, on := shippedWith(t, "documents", "off-unbounded", false).All, shippedWith(t, "documents", "off-unbounded", true).All; off.TTFT != on.TTFT {
+		t.Errorf("without affinity first tokens change the choice: %.3f s, %.3f s", off.TTFT.Mean, on.TTFT.Mean)
 	}
 }
 

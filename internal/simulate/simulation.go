@@ -117,6 +117,7 @@ func newSimulation(o *Options, source Source) (*simulation, error) {
 // openEngines makes the engines and tells the machine of them.
 func (s *simulation) openEngines(of []Engines) error {
 	var endpoints []scheduling.Endpoint
+	var caches []prefix.Endpoint // epp reads their sizes from the engines' metrics
 	var ready []stock.Backend
 	for _, group := range of {
 		for range group.Count {
@@ -131,6 +132,9 @@ func (s *simulation) openEngines(of []Engines) error {
 			endpoints = append(endpoints, scheduling.Endpoint{
 				ID: scheduling.EndpointID(n), Key: strconv.Itoa(n), Address: fmt.Sprintf("10.0.%d.%d:8000", n/250, n%250+1), Ready: true,
 			})
+			caches = append(caches, prefix.Endpoint{
+				ID: scheduling.EndpointID(n), Key: strconv.Itoa(n), Tokens: int64(cfg.Blocks) * int64(cfg.BlockSize), Ready: true,
+			})
 			ready = append(ready, stock.Backend{ID: stock.BackendID(n)})
 		}
 	}
@@ -139,7 +143,7 @@ func (s *simulation) openEngines(of []Engines) error {
 	}
 	s.agenda = newAgenda(len(s.engines))
 	s.scrapes = newScrapes(len(s.engines), s.machine.Config().Stock.Follow)
-	s.affinity = newAffinity(&s.streams.Affinity, endpoints, s.engines[0].config.BlockSize)
+	s.affinity = newAffinity(&s.streams.Affinity, caches, s.engines[0].config.BlockSize, s.firstTokens)
 	s.setBackends(scheduling.NewSnapshot(1, endpoints), ready, nil)
 	s.carryOut(nil)
 	return nil

@@ -122,6 +122,9 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	return len(f.ready(p)) > 0
 }
 
+// Read does nothing: the exploration knows no prompts.
+func (f *fleet) Read(*Reservation) {}
+
 // Regret is 0: the exploration knows no prompts.
 func (f *fleet) Regret(Placement, Bound, *EndpointSet) (int64, bool) { return 0, true }
 

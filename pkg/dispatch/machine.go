@@ -248,6 +248,7 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	if w.stage == StageSent {
 		w.stage = StageStreaming
 		m.victims.remove(l)
+		m.placer.Read(&l.reservation)
 	}
 	return w.stage != StageEnded || w.outcome != OutcomePreempted
 }
@@ -289,7 +290,10 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		m.uncountLease(l)
 	}
 	m.addTokensAt(l, -l.held.Tokens())
-	left := l.reservation.Take(scheduling.Serving).Join(r.Take(scheduling.Prefilling))
+	if !l.reservation.Reads() { // it was read, or another engine does
+		m.placer.PromptRead(&r)
+	}
+	left, beside := l.reservation.Take(scheduling.Serving), r.Take(scheduling.Prefilling)
 	l.reservation = l.reservation.Join(r) // the prompt is read where it was to be read
 	m.ledger.Move(&l.held, stock.BackendID(e))
 	if m.config.Circuits {
@@ -304,6 +308,9 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		m.addedVictim(e)
 	}
 	m.freeReservation(w.placement, left)
+	if !beside.Empty() {
+		m.freeReservation(w.placement, beside)
+	}
 	m.touch(w.flow.tenant)
 	m.run()
 }

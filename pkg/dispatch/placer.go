@@ -54,6 +54,9 @@ type Placer interface {
 	PlaceAt(p Placement, e Endpoint) Reservation
 	// Release releases a reservation of p's, whose endpoints may have left the pool meanwhile.
 	Release(p Placement, r *Reservation)
+	// Read means that the first token has come, so that the endpoint of a reservation has read the prompt. Only the first call has
+	// an effect, and none while there are busy rules.
+	Read(r *Reservation)
 	// HasReady reports whether p's lane has a ready endpoint that is not in except.
 	HasReady(p Placement, except *EndpointSet) bool
 	// Known returns how many endpoints of the pool, ready or not, serve p's model, whatever the subset of p.

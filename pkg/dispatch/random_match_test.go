@@ -21,7 +21,17 @@ func (x *run) rates(r *request) {
 			known.Above = append(known.Above, scheduling.Cached{ID: id, Tokens: int64(1000 * (1 + random.IntN(4)))})
 		}
 	}
+	known.Watched = chance(random, 60)
 	r.query.Rate(known)
+}
+
+// unread returns how many tokens of a running request's prompt its endpoint has to read, by what is known of it.
+func (r *request) unread() int64 {
+	known := r.query.Ratings()
+	if known == nil || !known.Watched || r.streams {
+		return 0
+	}
+	return max(1, known.Prompt-known.Cached(dispatch.Endpoint(r.at)))
 }
 
 // overtakes checks whom a request has overtaken when it is released.

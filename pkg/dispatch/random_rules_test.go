@@ -409,11 +409,12 @@ func (x *run) accounts() {
 	for _, r := range x.waiting {
 		queued[r.w.Tier()]++
 	}
-	at := [mostEndpoints]int{}
+	at, unread := [mostEndpoints]int{}, [mostEndpoints]int64{}
 	for _, r := range x.running {
 		tokens += r.holds
 		inflight[r.w.Granted().Tier()]++
 		at[r.at]++
+		unread[r.at] += r.unread()
 		if r.promoted {
 			promoted++
 		}
@@ -427,6 +428,9 @@ func (x *run) accounts() {
 	for id, n := range at {
 		if x.board.Stock(dispatch.Endpoint(id)) != n {
 			x.failf("accounts: %d run at endpoint %d, the board has %d", n, id, x.board.Stock(dispatch.Endpoint(id)))
+		}
+		if share, known := x.board.ShareOf(dispatch.Endpoint(id)); known && share.Unread != unread[id] {
+			x.failf("accounts: endpoint %d has %d tokens to read, the board says %d", id, unread[id], share.Unread)
 		}
 	}
 	for _, t := range x.m.Tiers(nil) {

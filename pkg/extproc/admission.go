@@ -122,7 +122,13 @@ func (st *mainStream) rate(placement Placement) Affinity {
 	if q.Session != 0 {
 		q.Prompt.FollowSession(q.Session)
 	}
-	return st.server.picker.Rate(placement, &q.Prompt)
+	return st.server.picker.Rate(placement, &q.Prompt, st.watches())
+}
+
+// watches reports whether the first token of the request's answer will be seen: the headers of a stream come before it, and
+// those of other answers long after it.
+func (st *mainStream) watches() bool {
+	return st.request.Streams && (st.modes.echoesResponse || st.server.links.presence.certain())
 }
 
 // onQueued is called in the stream's goroutine just before the request waits.

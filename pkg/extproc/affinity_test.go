@@ -79,6 +79,40 @@ func TestAffinityFollowsAPrompt(t *testing.T) {
 	}
 }
 
+// The first token of a stream is seen where the body of the answer comes, or behind a gate, once enough answers have shown that
+// there is one. Of other answers it is not: their headers come with the last one.
+func TestFirstTokensThatAreSeen(t *testing.T) {
+	for _, c := range []struct {
+		mode, fields string
+		gates        int
+		want         bool
+	}{
+		{"BUFFERED/NONE", `"stream":true,`, 0, false},
+		{"BUFFERED/STREAMED", `"stream":true,`, 0, false}, // the headers go on at once
+		{"FULL_DUPLEX/FULL_DUPLEX", `"stream":true,`, 0, true},
+		{"FULL_DUPLEX/FULL_DUPLEX", `"stream":false,`, 0, false},
+		{"FULL_DUPLEX/FULL_DUPLEX", ``, 0, false},
+		{"BUFFERED/NONE", `"stream":true,`, gateRun - 1, false},
+		{"BUFFERED/NONE", `"stream":true,`, gateRun, true},
+		{"BUFFERED/NONE", ``, gateRun, false},
+	} {
+		inBubble(t, c.mode, byPrefix, func(talk *conversation) {
+			talk.server.links.presence.appeared()
+			for range c.gates {
+				talk.server.links.presence.passed()
+			}
+			talk.picker.affinity = &affinityLog{}
+			talk.say(chat("x-gateway-model-name", "m"))
+			talk.heard()
+			talk.say(requestBodyOf(`{"model":"m",`+c.fields+`"prompt":"`+strings.Repeat("words ", 1000)+`"}`, true))
+			talk.heard()
+			if talk.picker.watched != c.want {
+				t.Errorf("%+v: watched %t", c, talk.picker.watched)
+			}
+		})
+	}
+}
+
 // A request that is refused is not noted anywhere.
 func TestAffinityOfARefusedRequest(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", byPrefix, func(c *conversation) {

@@ -46,9 +46,9 @@ type Picker interface {
 	// Confine returns the endpoints of the subset whose engines take a request for model of such a length, or nil if all may.
 	// The error is a *TooLongError if none does.
 	Confine(model string, subset request.Subset, length Length) (*request.Subset, error)
-	// Rate tells the placement which endpoints have the prompt cached. It returns nil if nobody knows. The prompt must not
-	// change any more.
-	Rate(p Placement, prompt *body.Blocks) Affinity
+	// Rate tells the placement which endpoints have the prompt cached, and whether the first token of the answer will be seen. It
+	// returns nil if nobody knows. The prompt must not change any more.
+	Rate(p Placement, prompt *body.Blocks, watched bool) Affinity
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
 	// Lists reports whether an endpoint of the pool, ready or not, lists the model. An endpoint without a list may serve

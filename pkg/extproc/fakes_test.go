@@ -196,6 +196,7 @@ type fakePicker struct {
 	onChosen  func() // called by Chosen; nil for nothing
 	lists     []string
 	prompt    *body.Blocks
+	watched   bool
 	affinity  Affinity // nil: nobody knows
 	most      int64    // tokens that engines take; 0: any number
 	length    Length
@@ -218,10 +219,10 @@ func (p *fakePicker) Confine(_ string, _ request.Subset, length Length) (*reques
 	return p.confined, nil
 }
 
-func (p *fakePicker) Rate(_ Placement, prompt *body.Blocks) Affinity {
+func (p *fakePicker) Rate(_ Placement, prompt *body.Blocks, watched bool) Affinity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.prompt = prompt
+	p.prompt, p.watched = prompt, watched
 	return p.affinity
 }
 

@@ -17,6 +17,8 @@ import (
 // onePlace is a Placer of one endpoint that is always ready. More it is not asked.
 type onePlace struct{ flowcontrol.Placer }
 
+func (onePlace) Read(*scheduling.Reservation) {}
+
 func (onePlace) Place(flowcontrol.Placement, scheduling.Bound, *scheduling.EndpointSet) scheduling.Reservation {
 	return scheduling.Reserved(0)
 }

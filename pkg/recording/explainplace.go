@@ -34,7 +34,7 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 	}
 	if r := e.request.query.Ratings(); r != nil && r.Prompt > 0 {
 		e.say("Among the endpoints that it may use the least cost goes first, which is its %d tokens less those cached, times how full "+
-			"the endpoint is; and among equals the next in turn.", r.Prompt)
+			"the endpoint is, and four times the tokens to read before; and among equals the next in turn.", r.Prompt)
 		if len(r.Near) > 0 {
 			e.say("No endpoint had cached more of it than all have, so an endpoint that gets similar prompts may cost a quarter more.")
 		}
@@ -64,6 +64,9 @@ func candidate(c scheduling.Candidate, chosen bool) string {
 			text += fmt.Sprintf(", %d tokens cached", c.Cached)
 			if c.Loading > 0 {
 				text += fmt.Sprintf(", %d for loading the adapter", c.Loading)
+			}
+			if c.Prompts > 0 {
+				text += fmt.Sprintf(", %d tokens to read before", c.Prompts)
 			}
 			text += fmt.Sprintf(", cost %d", c.Cost)
 		} else {

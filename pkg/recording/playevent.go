@@ -259,6 +259,9 @@ const leastCached, leastNear, leastBackend, leastForeign = 2, 1, 3, 3
 // ratings reads what was known of a request's prompt.
 func (p *player) ratings() *scheduling.Ratings {
 	r := &scheduling.Ratings{Prompt: p.in.signed(), Floor: p.in.signed()}
+	if r.Prompt < 0 {
+		r.Prompt, r.Watched = ^r.Prompt, true
+	}
 	for range p.in.count(leastCached) {
 		r.Above = append(r.Above, scheduling.Cached{ID: scheduling.EndpointID(p.in.signed()), Tokens: p.in.signed()})
 	}

@@ -110,7 +110,11 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 
 // ratings writes what was known of a request's prompt before its arrival.
 func (r *Recorder) ratings(ratings *scheduling.Ratings) {
-	r.signed(ratings.Prompt)
+	if ratings.Watched {
+		r.signed(^ratings.Prompt)
+	} else {
+		r.signed(ratings.Prompt)
+	}
 	r.signed(ratings.Floor)
 	r.number(uint64(len(ratings.Above)))
 	for _, c := range ratings.Above {

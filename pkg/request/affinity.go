@@ -132,6 +132,7 @@ func (q *Request) affine(f *body.Fields, b []byte) {
 	case a.Mode == AffinitySession && q.rules.session.inBody && f != nil:
 		q.Session, _ = f.SessionKey(b, seed)
 	}
+	q.Streams = f != nil && f.Stream || q.envoyRead != nil && q.envoyRead.Streams
 	q.Prompt.Flow = body.HashText(q.Flow, q.rules.seed)
 	q.PromptUnknown = len(q.Prompt.Keys) == 0 && q.Session == 0 && (f == nil || a.Mode == AffinitySession)
 }

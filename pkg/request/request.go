@@ -72,6 +72,8 @@ type Request struct {
 	Prompt        body.Blocks
 	Session       uint64
 	PromptUnknown bool
+	// Streams is set if something is known of the prompt, and the client is known to want a stream.
+	Streams bool
 	// PartNotRewritten is set if the model is not replaced because Envoy shows only a part of the body.
 	PartNotRewritten bool
 

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -24,7 +25,7 @@ func (f *field) bestLoaded(by comparison, random *rand.Rand) int32 {
 		floor = f.ratings.Floor
 	}
 	at, best := int32(-1), candidate{}
-	for _, alike := range f.byLoading(random) {
+	for _, alike := range f.byLoading(by, floor, random) {
 		if alike.at < 0 {
 			continue
 		}
@@ -51,11 +52,21 @@ func (f *field) bestLoaded(by comparison, random *rand.Rand) int32 {
 type contender struct {
 	at   int32
 	top  Standing
-	tied int // in a random pick
+	cost candidate // where prompts are being read
+	tied int       // in a random pick
 }
 
-// byLoading returns the best endpoints of those where the adapter is, and of those with each cost of loading it.
-func (f *field) byLoading(random *rand.Rand) (best [1 + loadings]contender) {
+// compare returns less than 0 if c is better than d.
+func (c *contender) compare(d *contender) int {
+	if order := c.cost.compare(d.cost); order != 0 {
+		return order
+	}
+	return cmp.Compare(d.top, c.top)
+}
+
+// byLoading returns the best endpoints of those where the adapter is, and of those with each cost of loading it. None has more
+// than the floor of the prompt.
+func (f *field) byLoading(by comparison, floor int64, random *rand.Rand) (best [1 + loadings]contender) {
 	for i := range best {
 		best[i].at = -1
 	}
@@ -68,11 +79,18 @@ func (f *field) byLoading(random *rand.Rand) (best [1 + loadings]contender) {
 		if len(holders) == 0 || holders[0] != id {
 			class = 1 + f.spots[p].adapters.class()
 		}
-		c := &best[class]
+		c, x := &best[class], contender{at: p, top: total, tied: 1}
+		if f.reading {
+			x.cost, x.top = f.candidate(by, p, floor), 0
+		}
+		order := -1
+		if c.at >= 0 {
+			order = x.compare(c)
+		}
 		switch {
-		case c.at < 0 || total > c.top:
-			*c = contender{p, total, 1}
-		case total < c.top:
+		case order < 0:
+			*c = x
+		case order > 0:
 		case random == nil:
 			if f.before(p, c.at) {
 				c.at = p

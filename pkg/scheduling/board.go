@@ -35,6 +35,9 @@ type Board struct {
 	last    EndpointID          // the last one picked, after which rotation continues
 	reader  EndpointID          // the last prefill engine picked
 	total   int                 // sum of all counts
+	unread  int64               // sum of the tokens that serving endpoints have to read
+	fewest  tournament          // of the endpoints, by position, by mostUnread less what they have to read
+	seated  bool                // fewest is up to date
 	ofReady sums                // of the ready endpoints
 	below   ends                // those below their bounds in tokens
 
@@ -228,6 +231,7 @@ func (b *Board) seatAll() {
 		b.pool.seat(p, b.spots[p].leaf())
 	}
 	b.pool.play()
+	b.seated = false
 }
 
 // changed updates what is derived from an endpoint's count, its signals or the snapshot.
@@ -276,6 +280,8 @@ type Share struct {
 	// Tokens is what those in flight take, ForeignTokens what others' take, and TokenBound the upper bound of both, where
 	// the tokens are bounded; else 0.
 	Tokens, ForeignTokens, TokenBound int64
+	// Unread is how many tokens it has to read of prompts whose first tokens have not come, as far as those are seen.
+	Unread int64
 	// Unbounded is true where both bounds in requests are more than the board counts.
 	Unbounded bool
 }

@@ -153,7 +153,7 @@ func TestShares(t *testing.T) {
 	b.SetForeign(2, 8, 80)
 	b.AddTokens(0, 20)
 	b.SetTokenBounds(1, 90, 100)
-	want := []Share{{InFlight: 9}, {2, 0, 1_800_000, 2_200_000, 20, 0, 0, false}, {1, 7, 1_800_000, 2_200_000, 0, 70, 100, false}, {}}
+	want := []Share{{InFlight: 9}, {2, 0, 1_800_000, 2_200_000, 20, 0, 0, 0, false}, {1, 7, 1_800_000, 2_200_000, 0, 70, 100, 0, false}, {}}
 	if got := b.Shares([]Share{{InFlight: 9}}); !slices.Equal(got, want) {
 		t.Errorf("appended to 9: %+v", got)
 	}

@@ -149,10 +149,13 @@ func (b *Board) Busy(q *Query, rule int) bool {
 	return x.busy(n, len(q.reach.ready))
 }
 
-// startReading counts the tokens of the request's prompt that the endpoint of a reservation reads itself, if there are rules.
+// startReading counts the tokens of the request's prompt that the endpoint of a reservation reads itself, if the first token will
+// be seen or there are rules.
 func (b *Board) startReading(q *Query, r *Reservation) {
-	if len(b.busy) > 0 && r.In(Prefilling) == NoEndpoint && q.ratings != nil && q.ratings.Prompt > 0 {
-		r.prompt = int32(q.ratings.uncached(q.ratings.Cached(r.Endpoint())))
+	known := q.ratings
+	if r.In(Prefilling) == NoEndpoint && known != nil && known.Prompt > 0 && (known.Watched || len(b.busy) > 0) {
+		r.prompt = int32(known.uncached(known.Cached(r.Endpoint())))
+		b.unread += int64(r.prompt)
 		b.addPrompt(r.Endpoint(), int64(r.prompt))
 	}
 }
@@ -163,6 +166,7 @@ func (b *Board) PromptRead(r *Reservation) (eased bool) {
 	if r.prompt == 0 || r.In(Serving) == NoEndpoint || r.In(Prefilling) != NoEndpoint {
 		return false
 	}
+	b.unread -= int64(r.prompt)
 	eased = b.addPrompt(r.Endpoint(), -int64(r.prompt))
 	r.prompt = 0
 	return eased

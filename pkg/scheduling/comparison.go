@@ -12,6 +12,9 @@ type comparison interface {
 	// cost is what a request costs at an endpoint with the load if so many of its tokens have to be read there: less is
 	// better. Of two endpoints with equal tokens, the one with the higher standing costs no more.
 	cost(l Load, tokens int64) Cost
+	// wait is what is added to the cost at an endpoint that has to read so many tokens of other prompts before. It is 0 for 0
+	// tokens, and not less for more.
+	wait(tokens int64) Cost
 }
 
 // Standing is what a comparison makes of an endpoint's load, for a request of which nothing is known.
@@ -40,6 +43,13 @@ func (delay) standing(l Load) Standing { return leastStock(l) }
 
 // cost implements comparison: tokens · (1 + n) · 64 / bound.
 func (delay) cost(l Load, tokens int64) Cost { return Cost(min(tokens, MaxPrompt) * load(l)) }
+
+// wait implements comparison: 4 · tokens. Of the time that those take the request waits all, and of its own reading the others
+// at the endpoint only suffer.
+func (delay) wait(tokens int64) Cost { return Cost(promptWeight * CostOne * min(tokens, mostPrompts)) }
+
+// mostPrompts caps the tokens of the prompts before, so that a cost fits.
+const mostPrompts = 1 << 38
 
 // load returns (1 + n) · 64 / bound, or 64 times the part of its tokens that an endpoint has if that is more, in units of
 // 1/CostOne.
@@ -74,6 +84,8 @@ type alike struct{}
 func (alike) standing(Load) Standing { return 0 }
 
 func (alike) cost(Load, int64) Cost { return 0 }
+
+func (alike) wait(int64) Cost { return 0 }
 
 // comparisonOf returns the comparison that a configuration asks for.
 func comparisonOf(scorers []ScorerConfig) comparison {

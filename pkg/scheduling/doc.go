@@ -55,23 +55,26 @@
 //
 // A request goes where it costs least, in tokens of delay, of those endpoints that it may use:
 //
-//	cost(e) = u(e) × load(e)            u(e) = L − cached(e)
+//	cost(e) = 4 × prompts(e) + u(e) × load(e)            u(e) = L − cached(e)
 //	load(e) = (1 + held(e)) × 64 / bound(e)
 //
-// with L the tokens of its prompt, cached(e) those that the endpoint is taken to have in its cache ([Ratings]), and bound the
-// endpoint's upper bound; 64, where it has none that counts. Its prompt has to be read, and delays those that run there.
+// with prompts(e) the tokens that e has to read before, L those of the request's prompt, cached(e) those that the endpoint is
+// taken to have in its cache ([Ratings]), and bound the endpoint's upper bound; 64, where it has none that counts. The request
+// waits for the prompts before its own, and its own delays those that run there. Of the former only those count whose first
+// tokens will be seen (unread.go); without any the term is 0.
 // Where tokens are bounded, load(e) is 64 × tokens(e) / bound if that is more: a load counts in the unit in which the
 // endpoint is fuller. Costs are integers in 65,536ths of a token, of prompts up to 2^22.
 //
-// Where nothing is known of a prompt, or for all endpoints of which nothing is said, u is the same, and the order is that of
-// their loads alone. The board keeps the standing of each,
+// Where nothing is known of a prompt, or for all endpoints of which nothing is said, u is the same (1,000 for the former), and
+// without prompts to read the order is that of their loads alone. The board keeps the standing of each,
 //
 //	standing(e) = MostStanding × b / (b + (held(e) + 1) requests)
 //
 // and updates it when its count or its bound changes; a pick only compares. With equal bounds this is exactly "fewest held
 // first"; with unequal ones an endpoint with room is preferred to one without. Rounding never inverts an order; at most it
 // makes a tie, between loads closer than one part in 2^40. So a pick compares the best of all by standing, at u = L − floor,
-// with the endpoints that have more than the floor, each at its own u. Of equal costs the one with more cached is taken.
+// with the endpoints that have more than the floor, each at its own u. Of equal costs the one with more cached is taken. While
+// prompts are being read, the best of all is searched by cost (cheapest.go).
 //
 // If no endpoint with more than the floor is better, the first of Ratings.Near is taken that costs at most a quarter more
 // than the best. Replicas that do not know of each other rank alike, so prompts that begin alike meet the same engine.

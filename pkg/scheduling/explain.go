@@ -36,7 +36,7 @@ type Candidate struct {
 	// Tokens is what both take, where that is bounded by TokenBound.
 	Tokens     int64 `json:"tokens,omitempty"`
 	TokenBound int64 `json:"tokenBound,omitempty"`
-	// Prompts is how many uncached tokens a prefill engine has to read.
+	// Prompts is how many uncached tokens it has to read of prompts whose first tokens have not come, as far as those are seen.
 	Prompts int64 `json:"prompts,omitempty"`
 	// Failed are the filters that rule it out; if there are none, it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
@@ -109,7 +109,7 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	}
 	if r := q.ratings; q.adapter || r != nil && r.Prompt > 0 {
 		c.Cached = r.Cached(m.ID)
-		c.Cost = int64(b.scheduler.by.cost(s.load(), r.uncached(c.Cached)+c.Loading) / CostOne)
+		c.Cost = int64((b.scheduler.by.cost(s.load(), r.uncached(c.Cached)+c.Loading) + b.scheduler.by.wait(s.prompts)) / CostOne)
 	}
 	return c
 }

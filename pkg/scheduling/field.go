@@ -18,6 +18,8 @@ type field struct {
 	adapter string       // of the request; empty: none
 	holders []EndpointID // the endpoints that have it, ascending
 	least   Standing     // that an endpoint of the field has
+	reading bool         // endpoints have prompts to read that count
+	unread  *tournament  // of the tokens to read, where many endpoints have some; nil otherwise
 	start   int32        // the position that wins among equals; the others follow in ring order
 }
 
@@ -33,6 +35,9 @@ func (b *Board) fieldOf(q *Query, bound Bound, without []uint64, start int32) *f
 		least = 0
 	}
 	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, spots: b.spots, ratings: q.ratings, least: least, start: start}
+	if f.reading = b.unread > 0; f.reading && q.reach.large() {
+		f.unread = b.fewestUnread()
+	}
 	if q.adapter {
 		f.adapter, f.holders = q.model, b.adapters.at[q.model]
 	}

@@ -16,6 +16,7 @@ type oracle struct {
 	others map[EndpointID]int64 // what others have at the ready endpoints
 	leases []EndpointID
 	costs  []int64              // of the leases
+	unread []int64              // of the leases: the tokens of their prompts that have to be read and count
 	most   map[EndpointID]int64 // the upper bounds of the cost, where there are any
 	least  map[EndpointID]int64 // and the lower ones
 	theirs map[EndpointID]int64 // what the requests of others cost
@@ -44,6 +45,19 @@ func (o *oracle) cost(id EndpointID) (sum int64) {
 	}
 	return sum + o.theirs[id]
 }
+
+// toRead returns the tokens that an endpoint has to read.
+func (o *oracle) toRead(id EndpointID) (sum int64) {
+	for i, lease := range o.leases {
+		if lease == id {
+			sum += o.unread[i]
+		}
+	}
+	return sum
+}
+
+// reading reports whether any has some to read.
+func (o *oracle) reading() bool { return slices.Max(append([]int64{0}, o.unread...)) > 0 }
 
 // belowCost reports whether a ready endpoint costs less than its own bound, or has none.
 func (o *oracle) belowCost(bounds map[EndpointID]int64) bool {
@@ -151,7 +165,7 @@ func (o *oracle) above(x waiting, e Endpoint) bool {
 func (o *oracle) full(e Endpoint) bool { return o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID] }
 
 // price returns what a request with so many uncached tokens costs at the endpoint, in 65,536ths of a token: tokens x 64 x
-// load, of which at most 2^40 counts.
+// load, of which at most 2^40 counts, and four times the tokens that are to be read there before.
 func (o *oracle) price(e Endpoint, uncached int64) *big.Int {
 	load := new(big.Rat).Mul(o.load(e), big.NewRat(64<<16, 1))
 	whole := new(big.Int).Div(load.Num(), load.Denom())
@@ -161,7 +175,7 @@ func (o *oracle) price(e Endpoint, uncached int64) *big.Int {
 	if whole.Sign() == 0 {
 		whole = big.NewInt(1)
 	}
-	return whole.Mul(whole, big.NewInt(max(1, uncached)))
+	return whole.Add(whole.Mul(whole, big.NewInt(max(1, uncached))), big.NewInt(4*65536*o.toRead(e.ID)))
 }
 
 // choice returns the endpoints that the request may go to, best first.
@@ -205,6 +219,8 @@ func (o *oracle) order(x waiting, of []Endpoint, after EndpointID) []Endpoint {
 		loads[e.ID], prices[e.ID] = o.load(e), new(big.Int)
 		if x.known != nil && x.known.Prompt > 0 {
 			prices[e.ID] = o.price(e, x.known.Prompt-x.known.Cached(e.ID))
+		} else if o.reading() {
+			prices[e.ID] = o.price(e, 1000)
 		}
 	}
 	slices.SortFunc(free, func(a, b Endpoint) int {
@@ -218,7 +234,7 @@ func (o *oracle) order(x waiting, of []Endpoint, after EndpointID) []Endpoint {
 		if c := cmp.Compare(asInt(o.above(x, b)), asInt(o.above(x, a))); rated && c != 0 {
 			return c
 		}
-		if c := loads[a.ID].Cmp(loads[b.ID]); c != 0 && !(rated && o.above(x, a)) {
+		if c := loads[a.ID].Cmp(loads[b.ID]); c != 0 && !(rated && o.above(x, a)) && !o.reading() {
 			return c
 		}
 		if wrapped := cmp.Compare(asInt(a.ID <= after), asInt(b.ID <= after)); wrapped != 0 {
@@ -244,6 +260,10 @@ func (o *oracle) take(x waiting, lane []Endpoint, e Endpoint) (EndpointID, []str
 		destinations = append(destinations, next.Address)
 		rest = slices.DeleteFunc(rest, func(o Endpoint) bool { return o.ID == next.ID })
 	}
-	o.leases, o.costs, o.last = append(o.leases, e.ID), append(o.costs, 0), e.ID
+	var unread int64
+	if x.known != nil && x.known.Watched && x.known.Prompt > 0 {
+		unread = max(1, x.known.Prompt-x.known.Cached(e.ID))
+	}
+	o.leases, o.costs, o.unread, o.last = append(o.leases, e.ID), append(o.costs, 0), append(o.unread, unread), e.ID
 	return e.ID, destinations
 }

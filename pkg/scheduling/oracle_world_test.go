@@ -20,12 +20,14 @@ type world struct {
 	r       *rand.Rand
 	s       *Scheduler
 	rates   bool // prompts are known
+	watches bool // and some of their first tokens are seen
 	b       *Board
 	o       *oracle
 	version uint64
 	known   []Endpoint // all that have ever been in the pool, by ID
 	entries []string   // the entries that subsets are drawn from
 	queue   []waiting
+	held    []Reservation // as the oracle's leases
 }
 
 var (
@@ -62,7 +64,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 			c.TieBreak = TieFirst
 		}
 	})
-	w.rates = seed%2 == 1
+	w.rates, w.watches = seed%2 == 1, seed%6 == 1 || seed%6 == 3
 	w.b = NewBoard(w.s, nil)
 	for id := range size {
 		e := Endpoint{ID: EndpointID(id + id/5*3), Address: fmt.Sprintf("10.1.%d.%d:80", id/16, id%16)}
@@ -99,6 +101,8 @@ func (w *world) step() {
 		w.tellForeign()
 	case n < 78:
 		w.cost()
+	case n < 84:
+		w.read()
 	default:
 		w.release()
 	}
@@ -229,6 +233,7 @@ func (w *world) arrive() {
 		x := waiting{ask: ask, q: q}
 		if w.rates && w.r.IntN(4) > 0 {
 			x.known = w.ratings()
+			x.known.Watched = w.watches && w.r.IntN(3) > 0
 			q.Rate(x.known)
 		}
 		w.queue = append(w.queue, x)
@@ -284,13 +289,15 @@ func (w *world) place() {
 	if had != (want != NoEndpoint) {
 		w.t.Fatalf("%+v in lane %q: room %t, and is to go to %d", x.ask, x.q.Lane(), had, want)
 	}
-	if got := w.b.Place(x.q, bound, except).Endpoint(); got != want {
+	r := w.b.Place(x.q, bound, except)
+	if got := r.Endpoint(); got != want {
 		w.t.Fatalf("%+v in lane %q is at %d, want %d; not at %v", x.ask, x.q.Lane(), got, want, ids)
 	}
 	if got := x.q.Destinations(nil); !slices.Equal(got, destinations) {
 		w.t.Fatalf("%+v goes to %q, want %q", x.ask, got, destinations)
 	}
 	if want != NoEndpoint {
+		w.held = append(w.held, r)
 		w.costs(len(w.o.leases)-1, w.r.Int64N(40))
 	}
 }
@@ -322,7 +329,7 @@ func (w *world) placeAt() {
 	}
 	e := lane[w.r.IntN(len(lane))]
 	_, destinations := w.o.take(x, lane, e)
-	w.b.PlaceAt(x.q, e.ID)
+	w.held = append(w.held, w.b.PlaceAt(x.q, e.ID))
 	if got := x.q.Destinations(nil); !slices.Equal(got, destinations) {
 		w.t.Fatalf("%+v goes to %q, want %q", x.ask, got, destinations)
 	}
@@ -334,8 +341,18 @@ func (w *world) release() {
 	}
 	i := w.r.IntN(len(w.o.leases))
 	w.costs(i, 0)
-	give(w.b, w.o.leases[i])
+	w.b.Release(&w.held[i])
+	w.held, w.o.unread = slices.Delete(w.held, i, i+1), slices.Delete(w.o.unread, i, i+1)
 	w.o.leases, w.o.costs = slices.Delete(w.o.leases, i, i+1), slices.Delete(w.o.costs, i, i+1)
+}
+
+// read lets the first token of a request come, perhaps again.
+func (w *world) read() {
+	if len(w.held) > 0 {
+		i := w.r.IntN(len(w.held))
+		w.b.Read(&w.held[i])
+		w.o.unread[i] = 0
+	}
 }
 
 // check compares everything observable of the two.
@@ -370,6 +387,9 @@ func (w *world) check() {
 		t.Fatalf("Meets(%+v, %v) = %v", x.ask, ids, w.b.Meets(x.q, set))
 	}
 	for _, c := range w.b.Explain(x.q).Candidates {
+		if want := w.o.toRead(c.ID); c.Prompts != want {
+			t.Fatalf("endpoint %d has to read %d tokens, want %d", c.ID, c.Prompts, want)
+		}
 		serves := slices.ContainsFunc(lane, func(e Endpoint) bool { return e.ID == c.ID })
 		if w.b.CanServe(x.q, c.ID) != serves {
 			t.Fatalf("CanServe(%+v, %d) = %v", x.ask, c.ID, !serves)

@@ -34,10 +34,15 @@ func pickerNames() []string {
 // than all others are compared with the best of these.
 func best(f *field, by comparison, random *rand.Rand) int32 {
 	at, top := f.first()
-	if at >= 0 && f.adapter != "" {
+	switch {
+	case at < 0:
+		return at
+	case f.adapter != "":
 		return f.bestLoaded(by, random)
+	case f.reading:
+		at = f.cheapest(by, random)
 	}
-	if r := f.ratings; at >= 0 && r != nil && r.Prompt > 0 {
+	if r := f.ratings; r != nil && r.Prompt > 0 {
 		plain := f.candidate(by, at, r.Floor)
 		if p := f.bestAbove(by, plain, random); p >= 0 {
 			return p
@@ -46,7 +51,7 @@ func best(f *field, by comparison, random *rand.Rand) int32 {
 			return p
 		}
 	}
-	if random == nil || at < 0 {
+	if random == nil || f.reading {
 		return at
 	}
 	return f.draw(random, top)
@@ -60,14 +65,19 @@ type candidate struct {
 }
 
 func (f *field) candidate(by comparison, p int32, cached int64) candidate {
-	c := candidate{cost: by.cost(f.spots[p].load(), f.ratings.uncached(cached)+f.loading(p))}
-	switch total := f.pool.of(int(p)); {
+	s := &f.spots[p]
+	return candidate{fullness(f.pool.of(int(p))), by.cost(s.load(), f.ratings.uncached(cached)+f.loading(p)) + by.wait(s.prompts)}
+}
+
+// fullness returns the first part of a candidate's order.
+func fullness(total Standing) int8 {
+	switch {
 	case total < fullByRequests:
-		c.full = 2
+		return 2
 	case total < notFull:
-		c.full = 1
+		return 1
 	}
-	return c
+	return 0
 }
 
 // compare returns less than 0 if c is better than d, and 0 if they are equal.

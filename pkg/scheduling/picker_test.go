@@ -12,6 +12,8 @@ type bySlots struct{}
 
 func (bySlots) standing(l Load) Standing { return Standing(l.Slots) }
 
+func (bySlots) wait(int64) Cost { return 0 }
+
 func (bySlots) cost(l Load, tokens int64) Cost { return Cost(tokens - int64(l.Slots)) }
 
 // A random pick is uniform among the best: those with the highest standing, or those that have most cached.

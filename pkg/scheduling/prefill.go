@@ -126,6 +126,9 @@ func (b *Board) addPrefill(q *Query, r *Reservation, bound Bound) {
 func (b *Board) addPrompt(id EndpointID, by int64) (eased bool) {
 	if p, ok := b.ring.position(id); ok {
 		b.spots[p].prompts += by
+		if b.seated {
+			b.fewest.set(int(p), b.spots[p].fewness())
+		}
 		return b.noteBusy(p)
 	}
 	if g, known := b.gone[id]; known {

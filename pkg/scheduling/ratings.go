@@ -28,6 +28,9 @@ type Ratings struct {
 	// Near ranks endpoints for a prompt of which none has more than the floor: at a cost of at most 25 % more than the best
 	// endpoint's, the first of them is taken. At most MaxNear.
 	Near []EndpointID
+	// Watched is true where the first token of the answer will be seen. Until then the tokens that have to be read count at the
+	// endpoint (Board.Read).
+	Watched bool
 }
 
 // Cached is how many of a prompt's tokens an endpoint has cached.

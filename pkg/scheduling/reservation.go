@@ -34,6 +34,9 @@ func (r Reservation) with(prefilling EndpointID, prompt int32) Reservation {
 	return r
 }
 
+// Reads reports whether the endpoint that serves the request still has to read tokens of the prompt itself.
+func (r Reservation) Reads() bool { return r.prompt > 0 && r.serving != 0 && r.prefilling == 0 }
+
 // Empty reports whether the reservation holds nothing.
 func (r Reservation) Empty() bool { return r == Reservation{} }
 
@@ -103,10 +106,14 @@ func (b *Board) ReleaseIn(r *Reservation, role Role) {
 	if id == NoEndpoint {
 		return
 	}
-	b.unreserve(id)
-	if r.reads(role) && r.prompt > 0 {
+	if r.reads(role) && r.prompt > 0 { // before its count: an endpoint that has left is forgotten with that
+		if role == Serving {
+			b.unread -= int64(r.prompt)
+		}
 		b.addPrompt(id, -int64(r.prompt))
+		r.prompt = 0
 	}
+	b.unreserve(id)
 	r.Take(role)
 }
 

@@ -41,7 +41,7 @@ type spot struct {
 	whole        sides // of both, the whole requests, and the rest in millionths
 	rest         sides
 	tokens       tokens
-	prompts      int64 // the uncached tokens of the prompts that it reads: as a prefill engine, or if there are busy rules
+	prompts      int64 // the uncached tokens of the prompts that it has to read, as far as they count (unread.go)
 	signals      Signals
 	adapters     *loaded  // nil: none were ever there
 	total        Standing // updated when the load changes
@@ -75,7 +75,7 @@ func (s *spot) load() Load {
 }
 
 func (s *spot) share() Share {
-	share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own, ForeignTokens: s.tokens.foreign}
+	share := Share{InFlight: int(s.inFlight), Foreign: int(s.foreign), Tokens: s.tokens.own, ForeignTokens: s.tokens.foreign, Unread: s.prompts}
 	if s.ready {
 		share.LowerBound, share.UpperBound, share.TokenBound = s.lower, s.upper, s.tokens.upper
 		share.Unbounded = s.lower == maxBound

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim"
 )
@@ -145,4 +146,53 @@ func TestPrefixesWithoutBodies(t *testing.T) {
 		t.Errorf("%v requests are counted as unknown", n)
 	}
 	s.epp.told(1, "knows nothing of a request")
+}
+
+// A long prompt that is being read keeps other requests from its engine until its first token has come, although fewer requests
+// are there: Weir counts the tokens that an engine has to read where it sees first tokens.
+func TestPromptsThatAreBeingReadKeepOthersAway(t *testing.T) {
+	t.Parallel()
+	p, q := newParked(""), newParked("")
+	s := beforeAll(t, setup{
+		envoys: []string{"full-duplex"}, config: "requestQueueController: { slotsPerBackend: 32 }\nscheduling: { affinity: prefix }\n",
+	}, p, q)
+	send := func(number, tokens int) *pending {
+		text := strings.Repeat(fmt.Sprintf("word %d ", number), 4*tokens/7)
+		return s.begin(ask{path: "/v1/completions", body: fmt.Sprintf(`{"model":"tiny","prompt":%q,"stream":true}`, text)})
+	}
+	// arrives returns the engine that gets the next request, and the other one.
+	arrives := func() (at, other *parked) {
+		select {
+		case <-p.began:
+			return p, q
+		case <-q.began:
+			return q, p
+		case <-time.After(patience):
+			t.Fatal("a request does not come to an engine")
+		}
+		return nil, nil
+	}
+	all := []*pending{send(0, 16_000)}
+	long, other := arrives()
+	for i := range 8 {
+		all = append(all, send(i+1, 1000))
+		if at, _ := arrives(); at != other {
+			t.Fatalf("short request %d goes to the engine that reads the long prompt", i)
+		}
+	}
+	long.release <- struct{}{}
+	wantServed(t, "the long one", all[0].wait())
+	s.epp.waitFor(8, "weir_stock_level")
+	all = append(all, send(9, 1000))
+	if at, _ := arrives(); at != long {
+		t.Fatal("a short request goes to the engine that has eight prompts to read")
+	}
+	long.release <- struct{}{}
+	for range 8 {
+		other.release <- struct{}{}
+	}
+	for _, a := range all {
+		wantServed(t, "a short one", a.wait())
+	}
+	s.epp.settled()
 }

@@ -23,6 +23,34 @@ import (
 // what clients send. Weir's own questions are answered with 404.
 func before(t *testing.T, server http.Handler, with setup) *scene {
 	t.Helper()
+	return beforeAll(t, with, server)
+}
+
+// beforeAll is before for several model servers.
+func beforeAll(t *testing.T, with setup, servers ...http.Handler) *scene {
+	t.Helper()
+	s := &scene{t: t, with: with}
+	var address []string
+	for _, server := range servers {
+		address = append(address, serve(t, server))
+	}
+	s.epp = startEPP(t, with, address)
+	for _, name := range with.envoys {
+		e, err := envoyrun.Start(context.Background(), envoyrun.Options{
+			Config: name, ModelServers: address, Weir: s.epp.address, Edit: with.edit, Concurrency: with.workers,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Kill() })
+		s.envoys = append(s.envoys, e)
+	}
+	return s
+}
+
+// serve starts a model server, and returns its address.
+func serve(t *testing.T, server http.Handler) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -38,20 +66,7 @@ func before(t *testing.T, server http.Handler, with setup) *scene {
 	h.Protocols.SetHTTP1(true)
 	go func() { _ = h.Serve(listener) }()
 	t.Cleanup(func() { _ = h.Close() })
-	s := &scene{t: t, with: with}
-	address := []string{listener.Addr().String()}
-	s.epp = startEPP(t, with, address)
-	for _, name := range with.envoys {
-		e, err := envoyrun.Start(context.Background(), envoyrun.Options{
-			Config: name, ModelServers: address, Weir: s.epp.address, Edit: with.edit, Concurrency: with.workers,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { e.Kill() })
-		s.envoys = append(s.envoys, e)
-	}
-	return s
+	return listener.Addr().String()
 }
 
 // wide lets everything through at once.

@@ -125,6 +125,7 @@ type loadMetrics struct {
 	running, waiting, age, kvs *prometheus.Desc
 	answers, kvSize            *prometheus.Desc
 	circuit, service, oldest   *prometheus.Desc
+	unread                     *prometheus.Desc
 }
 
 func newLoadMetrics(p *Pool) *loadMetrics {
@@ -144,6 +145,7 @@ func newLoadMetrics(p *Pool) *loadMetrics {
 		circuit: desc("circuit_open", "1 while an endpoint gets no request, or one as a trial, because its engine fails or has answered 429 with Retry-After."),
 		service: desc("service_seconds", "Mean time from the dispatch to the end of an endpoint's successful requests, of which the last eight count most."),
 		oldest:  desc("oldest_seconds", "Time since the oldest request in flight at an endpoint was dispatched; 0 without one."),
+		unread:  desc("unread_tokens", "Tokens that an endpoint has to read of prompts whose first tokens have not come: only of streams whose first token Weir sees."),
 		kvSize:  desc("kv_tokens", "Size of an endpoint's KV cache in tokens, by the blocks that its KV events say it has stored and removed."),
 		age:     desc("scrape_age_seconds", "Time since the metrics of an endpoint's engine were read."),
 	}
@@ -151,7 +153,7 @@ func newLoadMetrics(p *Pool) *loadMetrics {
 
 // Describe implements prometheus.Collector.
 func (m *loadMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.inFlight, m.bound, m.foreign, m.running, m.waiting, m.kvs, m.kvSize, m.age, m.answers, m.circuit, m.service, m.oldest} {
+	for _, d := range []*prometheus.Desc{m.inFlight, m.bound, m.foreign, m.running, m.waiting, m.kvs, m.kvSize, m.age, m.answers, m.circuit, m.service, m.oldest, m.unread} {
 		out <- d
 	}
 }
@@ -189,6 +191,7 @@ func (m *loadMetrics) Collect(out chan<- prometheus.Metric) {
 		gauge(m.inFlight, float64(l.InFlight), l.Address)
 		gauge(m.bound, l.upper(), l.Address)
 		gauge(m.foreign, float64(l.Foreign), l.Address)
+		gauge(m.unread, float64(l.Unread), l.Address)
 		m.collectEngine(out, &l, now)
 		if e, known := m.pool.engineOf(l.ID); known {
 			gauge(m.running, float64(e.Running), l.Address)

@@ -50,11 +50,12 @@ type affinity struct {
 var ids = sync.Pool{New: func() any { return new([]scheduling.EndpointID) }}
 
 // Rate implements extproc.Picker. It asks the index, outside the controller's lock.
-func (p picker) Rate(placement extproc.Placement, prompt *body.Blocks) extproc.Affinity {
+func (p picker) Rate(placement extproc.Placement, prompt *body.Blocks, watched bool) extproc.Affinity {
 	a := &affinity{index: p.index, query: placement.(*scheduling.Query), prompt: prompt}
 	all := ids.Get().(*[]scheduling.EndpointID)
 	*all = a.query.Ready((*all)[:0])
 	ratings := p.index.Match(a.prompt, *all)
+	ratings.Watched = watched
 	a.query.Rate(&ratings)
 	if *all = a.query.Prefills((*all)[:0]); len(*all) > 0 {
 		atPrefill := p.index.Match(a.prompt, *all)
