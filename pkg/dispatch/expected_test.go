@@ -11,8 +11,9 @@ var expecting = map[string]struct {
 	config func(*Config)
 	rivals [2]Arrival
 }{
-	"wfq": {func(c *Config) { c.Queue.Discipline = fairqueue.WFQ }, [2]Arrival{{Flow: "a"}, {Flow: "b"}}},
-	"vtc": {func(c *Config) { c.Queue.Discipline = fairqueue.VTC }, [2]Arrival{{Flow: "a"}, {Flow: "b"}}},
+	"wfq":       {func(c *Config) { c.Queue.Discipline = fairqueue.WFQ }, [2]Arrival{{Flow: "a"}, {Flow: "b"}}},
+	"vtc":       {func(c *Config) { c.Queue.Discipline = fairqueue.VTC }, [2]Arrival{{Flow: "a"}, {Flow: "b"}}},
+	"fairshare": {func(c *Config) { c.Queue.Discipline = fairqueue.FairShare }, [2]Arrival{{Flow: "a"}, {Flow: "b"}}},
 	"wspt": {func(c *Config) {
 		c.Queue.Discipline, c.Queue.Order = fairqueue.VTC, fairqueue.WSPT
 	}, [2]Arrival{{Flow: "a"}, {Flow: "b"}}},

@@ -11,7 +11,7 @@ import (
 // ended at the instant at which they were due. Nobody among them is dispatched meanwhile, and whoever is not due is.
 func TestExpiryTogetherIsSplitIntoEvents(t *testing.T) {
 	const many, ttl = 20_000, 30 * time.Second
-	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "none": fairqueue.OneFlow} {
+	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "fairshare": fairqueue.FairShare, "none": fairqueue.OneFlow} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, []int{1}, func(c *Config) {
 				c.Queue.Discipline, c.Queue.QueueTTL = discipline, ttl

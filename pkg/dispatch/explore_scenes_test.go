@@ -171,6 +171,18 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "fair-shares", depth: 4, requests: 6, crowd: []int8{1, 2, 3, 4}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			usage: []op{raises, completesDear},
+			kinds: []arrivalKind{{0, "a", "0"}, {0, "b", "1"}, {1, "a", ""}, {1, "b", "1"}, {1, "c", ""}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 2)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+				c.Queue.Discipline, c.MaxInFlightPerFlow = fairqueue.FairShare, 1
+				c.Queue.FairShare.Window, c.Queue.FairShare.WaitBonus = 30*tick, fairqueue.MaxWaitBonus
+			},
+		},
+		{
 			name: "weighted", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) {
 				threeTiers(c, 100_000)

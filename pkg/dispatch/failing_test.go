@@ -13,7 +13,7 @@ import (
 // time that its requests take at the engines it costs others an eighth of the slots at most, the places that failures hold.
 func TestATenantThatFailsEverywhereCostsOthersLittle(t *testing.T) {
 	const engines, slots, takes, length = 2, 8, 100 * time.Millisecond, 10 * time.Second
-	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC} {
+	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.FairShare} {
 		for _, bad := range []int{1, 4, 16} {
 			for _, failsAfter := range []time.Duration{time.Millisecond, 5 * time.Millisecond, takes} {
 				what := fmt.Sprintf("discipline %d, beside %d clients of it that fail after %v", discipline, bad, failsAfter)

@@ -10,7 +10,7 @@ import (
 // Two tenants wait for one engine. That one of them uses, or a third one, any number of other engines for which nobody
 // else waits changes nothing between them.
 func TestEnginesThatNobodyElseWaitsFor(t *testing.T) {
-	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC} {
+	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.FairShare} {
 		for _, elsewhere := range []string{"f", "third"} {
 			for _, others := range []int{1, 4, 12} {
 				x := &contest{shared: newShared(t, 1+others, 4, func(cfg *Config) {

@@ -318,7 +318,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 // Complete settles the lease: the stock falls, and waiters for it are released. cost is the real cost of the request,
 // to which the charges of its tier and class and of the flows on its path are corrected in the same step,
 // unless it is fairqueue.UnknownCost. Only the first call has an effect; it reports whether this was the first. If nothing
-// waits and the cost is unknown, now may be zero.
+// waits, the cost is unknown and the queue does not count idle time, now may be zero.
 func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settled bool) {
 	return m.Answered(now, l, cost, Answer{})
 }
@@ -343,7 +343,7 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
 	}
-	m.queue.Completed(&w.queued)
+	m.queue.CompletedAt(now, &w.queued)
 	if m.config.Circuits {
 		m.judge(w, tenant, a)
 	}

@@ -126,7 +126,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.verdicts = append(m.verdicts, loser)
 		m.follow(loser)
 		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for what the engine has done
-		m.queue.Completed(&loser.queued)
+		m.queue.CompletedAt(m.now, &loser.queued)
 	} else {
 		m.follow(loser)
 		loser.stage, v.reservation = StageWaiting, Reservation{}

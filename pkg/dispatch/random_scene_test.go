@@ -109,7 +109,25 @@ func newScene(seed uint64) *scene {
 		}
 		slices.SortStableFunc(s.changes, func(a, b change) int { return int(a.at - b.at) })
 	}
+	if s.config.Queue.Discipline == fairqueue.VTC && seed%2 == 0 {
+		s.shareFairly(rand.New(rand.NewPCG(seed, 8)))
+	}
 	return s
+}
+
+// shareFairly makes vtc of a scene fairshare, with random settings.
+func (s *scene) shareFairly(r *rand.Rand) {
+	fairly := func(q *fairqueue.Config) {
+		q.Discipline = fairqueue.FairShare
+		q.FairShare.Window = some(r, time.Second, 10*time.Second, 300*time.Second)
+		q.FairShare.Threshold, q.FairShare.WaitBonus = some[int64](r, 500_000, 800_000), some[int64](r, 0, 100_000, 5_000_000)
+	}
+	fairly(&s.config.Queue)
+	for i := range s.changes {
+		if c := s.changes[i].config; c != nil {
+			fairly(&c.Queue)
+		}
+	}
 }
 
 // contend makes some loads compete for the same engines as long as the scene lasts, in one tier, with clients enough to wait
@@ -197,7 +215,7 @@ func randomConfig(r *rand.Rand, base dispatch.Config) dispatch.Config {
 	q.Discipline, q.CapacityMode, q.TierMode, q.Levels = base.Queue.Discipline, base.Queue.CapacityMode, base.Queue.TierMode, base.Queue.Levels
 	q.TotalCapacity = some(r, 6, 20, 1000, 1000)
 	q.FlowCapacity = min(q.TotalCapacity, some(r, 3, 100))
-	q.QueueTTL = time.Duration(some(r, 2, 30, 300)) * time.Second
+	q.QueueTTL = time.Duration(some(r, 2, 30, mostWaited)) * time.Second
 	q.TieBreak = some(r, fairqueue.ByArrival, fairqueue.NewcomerFirst)
 	q.PromotionBudget = some[int64](r, 0, 100_000, 500_000, 1_000_000)
 	q.GuaranteedTop = chance(r, 30)

@@ -224,7 +224,7 @@ func (s *shares) granted(r *request) {
 
 // bypassed charges a request that has not waited, if the discipline does.
 func (s *shares) bypassed(r *request) {
-	if s.run.config.Queue.Discipline == fairqueue.VTC {
+	if s.run.config.Queue.Discipline != fairqueue.WFQ {
 		s.charges(r)
 	}
 }
@@ -396,18 +396,24 @@ func (w *window) stillPure() bool {
 	return w.pure && w.a.far() == w.a.elsewhere && w.b.far() == w.b.elsewhere
 }
 
+// mostWaited is the longest time in the queue, in seconds.
+const mostWaited = 300
+
 // check compares all intervals with the bound.
 func (s *shares) check() {
 	for _, w := range s.windows {
 		w.pure = w.stillPure()
 		bound := w.a.most() + w.b.most() + 3*(w.a.of.most+w.b.of.most) + w.a.of.ahead(s.run) + w.b.of.ahead(s.run) + 1e-3
+		if q := &s.run.config.Queue; q.Discipline == fairqueue.FairShare { // each may have been above the threshold, and waits count
+			bound = 3*bound + 2*float64(q.FairShare.WaitBonus)/1e6*mostWaited
+		}
 		for i, d := range w.difference() {
 			from := w.behind[i] // once one of them is charged for other engines, the whole interval counts
 			if w.pure {
 				w.least[i] = min(w.least[i], d)
 				from = w.least[i]
 			}
-			if s.run.config.Queue.Discipline == fairqueue.VTC {
+			if s.run.config.Queue.Discipline != fairqueue.WFQ {
 				s.run.counts.comparedVTC++
 			} else {
 				s.run.counts.comparedWFQ++

@@ -94,7 +94,7 @@ func (c *contest) lasts(d time.Duration) {
 // refusals.
 func TestRefusalsStarveNobody(t *testing.T) {
 	const refusedAfter, answeredAfter, length = 25 * time.Millisecond, 100 * time.Millisecond, 20 * time.Second
-	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC} {
+	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.FairShare} {
 		for _, attack := range []struct {
 			name        string
 			clients     int

@@ -372,7 +372,7 @@ func (x *mix) step() {
 // same endpoints are in one lane, requests for others in another.
 func TestRegroupingsWhileRequestsWait(t *testing.T) {
 	moves, preempted := 0, 0
-	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.OneFlow} {
+	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.FairShare, fairqueue.OneFlow} {
 		for seed := range uint64(30) {
 			x := &mix{random: rand.New(rand.NewPCG(seed, 9)), needs: seed%2 == 0}
 			x.fleetOf = newFleetOf(t, []int{6, 6, 6, 6, 300}[seed%5], func(i int) []string { return []string{"a", "b", string(rune('c' + i))} }, func(cfg *Config) {

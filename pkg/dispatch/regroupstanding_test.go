@@ -20,7 +20,7 @@ func TestDebtsFollowTheLane(t *testing.T) {
 		"listed no more":   {{"m"}, nil},
 	}
 	for name, models := range changes {
-		for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC} {
+		for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.FairShare} {
 			for variant := range 4 {
 				stays, late := variant&1 > 0, variant&2 > 0
 				x := newFleetOf(t, 2, func(i int) []string {

@@ -54,6 +54,9 @@ func (m *Machine) State() State {
 // Waiting returns the number of waiting requests.
 func (m *Machine) Waiting() int { return m.queue.Len() }
 
+// CountsIdle reports whether the time counts in which nothing waits and nothing is in flight.
+func (m *Machine) CountsIdle() bool { return m.queue.CountsIdle() }
+
 // Arrived is the number of requests that have ever arrived: the last one's number.
 func (m *Machine) Arrived() uint64 { return m.arrived }
 

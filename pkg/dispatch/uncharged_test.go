@@ -10,7 +10,7 @@ import (
 // like any other, whatever its cost turns out to be, in flight or at its end, and its flow's account stays what
 // it was.
 func TestWhatWasPassedOnIsNotCharged(t *testing.T) {
-	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC} {
+	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "fairshare": fairqueue.FairShare} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, []int{1}, func(c *Config) { c.Queue.Discipline = discipline })
 			b.complete(b.arrives(0, "a", "", StageSent)) // the flow is known

@@ -18,6 +18,9 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 		return
 	}
 	q.now = now
+	if q.shares != nil {
+		q.shares.stirs(false)
+	}
 	t := q.tierOf(r.Tier)
 	r.Tier, r.Cost = t.id, r.Cost.clamp()
 	c := t.classOf(r)
@@ -43,7 +46,7 @@ func (q *FairRequestQueue) Completed(r *Request) {
 		return
 	}
 	c, f := r.chargedTo(), r.flow
-	r.inFlight, r.flow = false, nil
+	q.landed(r)
 	for ; f != nil; f = f.above {
 		if f.above == nil && q.attained != nil && !r.turns.has(aside) {
 			q.attained.add(f, r, r.paid.charged, r.paid.charged-increment(r.Cost, r.paid.weight))
@@ -55,6 +58,28 @@ func (q *FairRequestQueue) Completed(r *Request) {
 	}
 	c.inflight--
 	q.emptied(c)
+	if q.shares != nil {
+		q.shares.settles()
+	}
+}
+
+// CountsIdle reports whether CompletedAt needs the time: with FairShare.
+func (q *FairRequestQueue) CountsIdle() bool { return q.shares != nil }
+
+// CompletedAt is Completed at a time that the queue is told, which counts for burst credits.
+func (q *FairRequestQueue) CompletedAt(now time.Time, r *Request) {
+	if q.shares != nil && !now.IsZero() {
+		q.now = now
+	}
+	q.Completed(r)
+}
+
+// landed counts r as no longer in flight in the queue.
+func (q *FairRequestQueue) landed(r *Request) {
+	if r.inFlight {
+		q.inflight--
+	}
+	r.inFlight, r.flow = false, nil
 }
 
 // Adjust raises the charges of r, which is in flight, because it costs more than estimated: those of its tier and class
@@ -120,6 +145,7 @@ func (q *FairRequestQueue) correct(
 // departed counts r as in flight in flow f.
 func (q *FairRequestQueue) departed(f *flow, r *Request) {
 	r.inFlight = true
+	q.inflight++
 	f.class.inflight++
 	if !q.active {
 		return
@@ -134,7 +160,7 @@ func (q *FairRequestQueue) returned(f *flow, r *Request) {
 	if !r.inFlight {
 		return
 	}
-	r.inFlight, r.flow = false, nil
+	q.landed(r)
 	f.class.inflight--
 	for ; f != nil && q.active; f = f.above {
 		f.inflight--

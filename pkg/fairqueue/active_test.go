@@ -4,17 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 )
 
 // counter is a discipline with memory, for tests. Each flow counts what it was charged, whether its requests waited or
 // not, and the flow with the least count goes first. A flow that becomes active starts with the least active count.
-// Like a token discipline it charges bypasses and corrects charges. The count of the flow noisy, if set, is doubled
-// before the time until.
+// Like a token discipline it charges bypasses and corrects charges.
 type counter struct {
 	counting map[*share]bool // the active ones
-	noisy    string
-	until    time.Time
 }
 
 func (counter) active() bool { return true }
@@ -35,21 +31,11 @@ func (d counter) lift(s *share) {
 	d.counting[s] = true
 }
 
-func (d counter) begin(l *level, s *share) {
+func (d counter) begin(_ *level, s *share) {
 	d.lift(s)
-	if s.flow.key == d.noisy && l.now.Before(d.until) {
-		l.timeVarying, l.nextAdvance = s, d.until
-	}
 }
 
-func (d counter) tag(l *level, s *share, _ *Request) VirtualTime {
-	if s.flow != nil && s.flow.key == d.noisy && l.now.Before(d.until) {
-		return 2 * s.start
-	}
-	return s.start
-}
-
-func (counter) advance(l *level) { l.timeVarying = nil }
+func (d counter) tag(_ *level, s *share, _ *Request) VirtualTime { return s.start }
 
 func (counter) charge(_ *level, s *share, r *Request, _ VirtualTime, p *receipt) bool {
 	p.charged = VirtualTime(r.Cost)
@@ -251,26 +237,6 @@ func countsFlights(t *testing.T, q *FairRequestQueue, want int) {
 	}
 	if outer != want || inner != want || c.inflight != want {
 		t.Fatalf("in flight: %d of the class, %d of tenants, %d of users, want %d", c.inflight, outer, inner, want)
-	}
-}
-
-// A flow that the discipline holds back until some time goes at that time, although nothing else changes.
-func TestATagThatChangesWithTime(t *testing.T) {
-	q := remembering(t, 1, counter{counting: map[*share]bool{}, noisy: "noisy", until: start.Add(time.Minute)})
-	q.Bypassed(start, &Request{Flow: "noisy", Cost: 10})
-	q.Bypassed(start, &Request{Flow: "other", Cost: 5})
-	pushes(t, q, "noisy", 10, 1)
-	pushes(t, q, "other", 1, 1)
-	for _, c := range []struct {
-		at   time.Duration
-		want string
-	}{{0, "other"}, {59 * time.Second, "other"}, {time.Minute, "noisy"}} {
-		if next := q.Peek(start.Add(c.at), Allowed{Tiers: AllTiers}).Request; next.Flow != c.want {
-			t.Errorf("after %v %s goes first, want %s", c.at, next.Flow, c.want)
-		}
-		if err := checkInvariants(q); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

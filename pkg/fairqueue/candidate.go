@@ -35,25 +35,20 @@ func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 		return Candidate{}
 	}
 	q.now = now
-	if q.active {
-		q.advanceDisciplines()
+	if q.shares != nil {
+		q.review()
 	}
-	var next *Request
-	if q.config.TierMode == Weighted {
-		next = q.peekWeighted(allowed.Tiers)
-	} else {
-		for _, t := range q.tiers {
-			if !allowed.Tiers.Has(t.id) {
-				continue
-			}
-			if next = t.head(); next != nil {
-				break
-			}
-		}
+	next := q.next(allowed.Tiers)
+	for q.lowers(next) {
+		next = q.next(allowed.Tiers)
 	}
 	if allowed.Promote && q.guarded {
 		if t := q.starvedTier(now, next); t != nil {
-			c := q.candidate(t.starvedHead(), allowed.Tiers)
+			head := t.starvedHead()
+			for q.lowers(head) {
+				head = t.starvedHead()
+			}
+			c := q.candidate(head, allowed.Tiers)
 			c.Promoted, c.Starved = true, t.oldest()
 			return c
 		}
@@ -62,6 +57,22 @@ func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 		return Candidate{}
 	}
 	return q.candidate(next, allowed.Tiers)
+}
+
+// next returns the request that goes next among those of these tiers; nil if there is none.
+func (q *FairRequestQueue) next(allowed TierSet) *Request {
+	if q.config.TierMode == Weighted {
+		return q.peekWeighted(allowed)
+	}
+	for _, t := range q.tiers {
+		if !allowed.Has(t.id) {
+			continue
+		}
+		if next := t.head(); next != nil {
+			return next
+		}
+	}
+	return nil
 }
 
 // Claim returns a candidate for the head of a line out of turn, because a place is free for it alone, as for a
@@ -77,19 +88,23 @@ func (q *FairRequestQueue) candidate(r *Request, allowed TierSet) Candidate {
 	return Candidate{Request: r, queue: q, changes: q.changes, allowed: allowed}
 }
 
-// advanceDisciplines lets the disciplines whose tags change with time update them.
-func (q *FairRequestQueue) advanceDisciplines() {
+// review computes the key of each flow above the threshold of FairShare anew, since that changes with time and every charge.
+func (q *FairRequestQueue) review() {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
-			if was := c.timeVarying; was != nil && !q.now.Before(c.nextAdvance) {
-				c.discipline.advance(&c.level)
-				was.flow.retag(nil)
-				if c.timeVarying != nil && c.timeVarying != was {
-					c.timeVarying.flow.retag(nil)
-				}
-			}
+			c.fair.review()
 		}
 	}
+}
+
+// lowers reports whether the flow of r, which would be next, turns out to be above the threshold of FairShare. Then another one
+// may be next.
+func (q *FairRequestQueue) lowers(r *Request) bool {
+	if q.shares == nil || r == nil {
+		return false
+	}
+	f := r.flowLane.outermost().flow
+	return f.siblings.fair.lowers(&f.share)
 }
 
 // Pop commits a candidate: the request leaves the queue, and everything on its path is charged. It panics if the

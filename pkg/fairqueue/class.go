@@ -36,7 +36,7 @@ type class struct {
 func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 	c := &class{
 		siblings: siblings{
-			level: level{discipline: q.config.Discipline.implementation(), now: &q.now}, flows: newFlowTable(keptFlows),
+			level: level{discipline: q.config.Discipline.implementation()}, flows: newFlowTable(keptFlows),
 		},
 		tier:   t,
 		config: cfg,
@@ -44,6 +44,9 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 		lanes:  map[Lane]*classLane{},
 	}
 	c.share = share{weight: cfg.weight(), drrShare: &c.drrShare}
+	if c.shares = q.shares; q.shares != nil {
+		c.fair = newFairLevel(q.shares)
+	}
 	c.left = &flowLane{lane: &classLane{class: c}}
 	return c
 }

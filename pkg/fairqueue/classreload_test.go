@@ -32,7 +32,7 @@ func TestRequeueAfterClassesWereReordered(t *testing.T) {
 
 // A class that was renamed is a new one. The estimate that the old one had charged is no income of the first class.
 func TestTrueUpAfterAClassWasRenamed(t *testing.T) {
-	for _, d := range []Discipline{WFQ, VTC, OneFlow} {
+	for _, d := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		cfg := DefaultConfig()
 		cfg.Discipline, cfg.Classes = d, ab(10, 10)
 		q := queue(t, cfg)
@@ -65,7 +65,7 @@ func TestTrueUpAfterAClassWasRenamed(t *testing.T) {
 
 // The identifier of a tier that is gone may be another's by now, which the usage of the former one's requests is none of.
 func TestLateUsageOfATierWhoseIdentifierIsAnothers(t *testing.T) {
-	for _, d := range []Discipline{WFQ, VTC} {
+	for _, d := range []Discipline{WFQ, VTC, FairShare} {
 		cfg := DefaultConfig()
 		cfg.Discipline = d
 		cfg.Tiers = []TierConfig{{Name: "high", QueueSize: NoLimit}, {Name: "low", QueueSize: NoLimit}}
@@ -123,7 +123,8 @@ func TestReloadsKeepAccounts(t *testing.T) {
 	for seed := range seeds(300) {
 		x := &reloads{T: t, random: rand.New(rand.NewPCG(seed, 18)), now: start}
 		x.cfg = DefaultConfig()
-		x.cfg.Discipline = []Discipline{WFQ, VTC, OneFlow}[seed%3]
+		x.cfg.Discipline = []Discipline{WFQ, VTC, FairShare, OneFlow}[seed%4]
+		x.cfg.FairShare.Window = MaxWindow // time alone changes no account
 		x.cfg.TierMode = TierMode(seed / 3 % 2)
 		x.cfg.CapacityMode = CapacityMode(seed / 6 % 3)
 		x.cfg.TotalCapacity, x.cfg.FlowCapacity = 100_000, 500

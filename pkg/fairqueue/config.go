@@ -43,6 +43,8 @@ const (
 	OneFlow
 	// VTC is start-time fair queueing by counters that are corrected to the actual costs.
 	VTC
+	// FairShare is MindRouter's fair share over the counters of VTC.
+	FairShare
 )
 
 // TieBreak determines which of several flows goes first if their heads have the same tag.
@@ -71,7 +73,8 @@ type Config struct {
 	// Weights has weights by flow key. The weight of a flow that is not listed is WeightOne.
 	Weights    map[string]Weight
 	Discipline Discipline
-	TieBreak   TieBreak // a change applies to flows that become backlogged after it
+	FairShare  FairShareConfig // of discipline FairShare; no other reads it
+	TieBreak   TieBreak        // a change applies to flows that become backlogged after it
 	TierMode   TierMode
 	// PromotionBudget is the share of dispatches that starved heads may take, in millionths: 0 (none) to a million
 	// (unlimited).
@@ -156,6 +159,7 @@ func DefaultConfig() Config {
 		FlowCapacity:    100,
 		QueueTTL:        30 * time.Second,
 		PromotionBudget: 100_000,
+		FairShare:       DefaultFairShare(),
 		Tiers:           []TierConfig{{Name: "default", QueueSize: NoLimit}},
 	}
 }
@@ -194,6 +198,9 @@ func (c *Config) Validate() error {
 		t.check(&ps, invalid.At("Tiers", i))
 	}
 	c.checkSharing(&ps)
+	if c.Discipline == FairShare {
+		c.FairShare.check(&ps, invalid.At("FairShare"))
+	}
 	return ps.Err()
 }
 

@@ -1,7 +1,5 @@
 package fairqueue
 
-import "time"
-
 // discipline divides a level among its sharers: it computes a tag for each sharer's head, and the head with the least tag
 // goes first. Sharers are the classes of a tier, the flows of a class, or the flows under a flow; one discipline can
 // serve at any level. It has no state of its own: its state is in the level, in each share, and in the receipts of the
@@ -41,9 +39,6 @@ type discipline interface {
 	// end is called when s is no longer active. After it, the queue may drop the share. Of a level of classes it is called
 	// for each that has lost its last waiter, whatever active reports.
 	end(l *level, s *share)
-	// advance is called before a turn from level.nextAdvance on, because the tag of level.timeVarying changes with time.
-	// It sets both to the next such sharer and its time, or timeVarying to nil if there is none.
-	advance(l *level)
 
 	// describe passes every value of s that affects later decisions to number, or those of the level if s is nil.
 	// describeReceipt does the same for a receipt. AppendState calls both.
@@ -70,21 +65,18 @@ func (costsKnown) trueUp(*level, *share, *Request, Cost, *receipt) (moved bool) 
 
 func (costsKnown) end(*level, *share) {}
 
-func (costsKnown) advance(*level) {}
-
 // level is the state that a discipline shares among all sharers of one kind: the classes of a tier, the flows of a class,
 // or the flows under a flow.
 type level struct {
-	discipline  discipline
-	now         *time.Time // FairRequestQueue.now
-	stale       bool       // freshen must be called for every share
-	classes     []*class   // the sharers, if they are classes, in their order; nil if they are flows
-	subject     *class     // the class that tag or charge is about, in a level of classes
-	claimed     bool       // the request being charged was claimed, not served in turn
-	outOfOrder  bool       // and this one was promoted
-	another     bool       // it was another one's turn
-	timeVarying *share     // the class's own flow whose tag changes with time; nil if there is none
-	nextAdvance time.Time  // when advance must be called for it
+	discipline discipline
+	stale      bool        // freshen must be called for every share
+	classes    []*class    // the sharers, if they are classes, in their order; nil if they are flows
+	subject    *class      // the class that tag or charge is about, in a level of classes
+	claimed    bool        // the request being charged was claimed, not served in turn
+	outOfOrder bool        // and this one was promoted
+	another    bool        // it was another one's turn
+	shares     *fairShares // with FairShare; else nil
+	fair       *fairLevel  // with FairShare, for the class's own flows; else nil
 	wfqLevel
 	vtcLevel
 	drrLevel
@@ -118,6 +110,8 @@ func (d Discipline) implementation() discipline {
 		return wfq{}
 	case VTC:
 		return vtc{}
+	case FairShare:
+		return fairShare{vtc{free: true}}
 	default:
 		panic("fairqueue: unknown discipline")
 	}

@@ -59,7 +59,7 @@
 // A head waits for as long as its estimate says, whatever is refunded later. So a flow that sends its next request when the
 // last one has ended is served by its estimates: use vtc, where a head's own cost does not matter.
 //
-// Discipline vtc has a formula and a bound of its own (vtc.go).
+// Disciplines vtc and fairshare have formulas and bounds of their own (vtc.go, fairshare.go).
 //
 // # Bound
 //

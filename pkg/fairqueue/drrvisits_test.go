@@ -154,7 +154,7 @@ func TestTurnsAreThoseOfVisitingAll(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 64))
 		cfg := DefaultConfig()
 		cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Shared, 1_000_000, 1_000_000
-		cfg.Discipline = []Discipline{OneFlow, WFQ, VTC}[seed%3]
+		cfg.Discipline = []Discipline{OneFlow, WFQ, VTC, FairShare}[seed%4]
 		cfg.Tiers = []TierConfig{{Name: "high", QueueSize: NoLimit}, {Name: "low", QueueSize: NoLimit, StarvationThreshold: 3 * time.Second}}
 		cfg.PromotionBudget = budgetUnlimited
 		configure := func() {

@@ -247,6 +247,7 @@ func (d *duel) bypass() {
 	r.CountAlsoIn(choose(d, nil, []Lane{"x", "y"}, []Lane{"y"}))
 	w := &waiter{r: r, tier: d.o.arrivalTier(r.Tier), flow: d.o.key(r.Flow)}
 	d.note("bypassed: %s", d.show(w))
+	d.o.starts(d.now)
 	d.q.Bypassed(d.now, r)
 	r.Tier = w.tier.id
 	if d.o.bypassed(); d.o.vtc() {
@@ -254,6 +255,7 @@ func (d *duel) bypass() {
 	}
 	if d.below(2) == 0 {
 		d.q.Completed(r)
+		d.o.ends(w)
 	}
 	d.complete = append(d.complete, w)
 }
@@ -268,6 +270,7 @@ func (d *duel) correct() {
 	}
 	w, cost := gone[d.below(len(gone))], choose[Cost](d, 1, 3, 9, 100)
 	raise := d.below(3) == 0
+	d.o.clock = d.now
 	if d.o.vtc() {
 		d.o.recharge(w, int64(cost), raise)
 	}
@@ -290,6 +293,7 @@ func (d *duel) completes() {
 		if slices.Contains(d.o.tiers, w.tier) && d.below(4) == 0 {
 			d.note("and refunded")
 			d.q.Refund(d.now, w.r)
+			d.o.clock = d.now
 			if d.o.vtc() {
 				d.o.recharge(w, 0, false)
 			}
@@ -297,6 +301,7 @@ func (d *duel) completes() {
 			d.o.trueUp(w, 0)
 		}
 		d.q.Completed(w.r)
+		d.o.ends(w)
 		d.ended++
 		d.complete = append(d.complete, w)
 	}

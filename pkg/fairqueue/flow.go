@@ -169,7 +169,7 @@ func (s *siblings) leafFlows() iter.Seq[*flow] {
 
 // below returns the siblings for the flows under one of these.
 func (s *siblings) below() *siblings {
-	below := &siblings{level: level{discipline: s.discipline, now: s.now}, flows: newFlowTable(keptUnder)}
+	below := &siblings{level: level{discipline: s.discipline, shares: s.shares}, flows: newFlowTable(keptUnder)}
 	below.newcomerFirst, below.shed.enabled = s.newcomerFirst, s.shed.enabled
 	return below
 }

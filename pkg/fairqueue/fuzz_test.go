@@ -64,7 +64,7 @@ func newDuel(t testing.TB, data []byte, offset uint64) *duel { return begin(t, d
 func begin(t testing.TB, data []byte, offset uint64, matching bool) *duel {
 	d := &duel{TB: t, data: data, offset: offset, matching: matching, now: time.Unix(1_700_000_000, 0), waiters: map[*Request]*waiter{}}
 	cfg := d.config(Config{
-		CapacityMode: CapacityMode(d.below(3)), TierMode: TierMode(d.below(4) / 3), Discipline: choose(d, WFQ, WFQ, WFQ, WFQ, VTC, VTC, VTC, OneFlow),
+		CapacityMode: CapacityMode(d.below(3)), TierMode: TierMode(d.below(4) / 3), Discipline: choose(d, WFQ, WFQ, WFQ, WFQ, VTC, VTC, VTC, OneFlow, FairShare, FairShare, FairShare),
 	})
 	q, err := New(cfg)
 	if err != nil {
@@ -99,6 +99,12 @@ func (d *duel) config(cfg Config) Config {
 	cfg.PromotionBudget = choose[int64](d, 100_000, 0, 500_000, 1_000_000)
 	cfg.GuaranteedTop = d.below(2) == 0
 	cfg.TieBreak = choose(d, ByArrival, NewcomerFirst)
+	if cfg.Discipline == FairShare {
+		cfg.FairShare = FairShareConfig{
+			Window: choose[time.Duration](d, 5, 30, 300) * time.Second, Threshold: choose[int64](d, 500_000, 500_000, 700_000),
+			WaitBonus: choose[int64](d, 0, 100_000, 3_333_333, MaxWaitBonus), BurstRate: 100, BurstCap: 1000, BurstDecay: 500_000,
+		}
+	}
 	if d.matching {
 		cfg.Order = choose(d, Locality, Locality, FCFS)
 		if cfg.LocalityQuantum = choose[Cost](d, 0, 1, 3, 20, 1000); cfg.Discipline == OneFlow {

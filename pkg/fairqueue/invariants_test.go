@@ -197,6 +197,7 @@ func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail
 	}
 	wfqProblem(&c.siblings, name, fail)
 	vtcProblem(&c.siblings, name, fail)
+	fairProblem(c, name, fail)
 	return reserved
 }
 

@@ -29,6 +29,9 @@ type branch struct {
 	virtual VirtualTime          // vtc: the lane's virtual time
 	front   VirtualTime          // vtc: if matched, the furthest counter to which a turn of another flow has brought one
 	matched bool                 // vtc: virtual time has not passed the front
+
+	strangers VirtualTime // FairShare: where the next flow begins of which nothing is known, if virtual time is before it
+	raise     VirtualTime // FairShare: how much later the key is of the flow above the threshold
 }
 
 func (b *branch) small() bool { return b.flows.Small() && b.ages.Small() }

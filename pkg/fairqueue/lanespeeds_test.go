@@ -101,7 +101,7 @@ func several(first, n int) (engines []int) {
 // Flows that wait for the same engines share them by their weights, whatever others do at other engines, and whatever
 // they themselves do at engines for which nobody else waits.
 func TestSharesHoldBesideFasterLanes(t *testing.T) {
-	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC} {
+	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC, "fairshare": FairShare} {
 		for _, elsewhere := range []int{1, 4, 12} {
 			weights := map[string]Weight{"a": 4 * WeightOne}
 			slots := map[Lane][]int{"slow": {0}, "fast": several(1, elsewhere)}
@@ -128,7 +128,7 @@ func TestSharesHoldBesideFasterLanes(t *testing.T) {
 
 // Any number of lanes of different speeds: in each, flows that always wait there share by weight.
 func TestSharesInRandomLanes(t *testing.T) {
-	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC} {
+	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC, "fairshare": FairShare} {
 		for seed := range seeds(12) {
 			random := rand.New(rand.NewPCG(seed, 3))
 			slots, weights, tenants := map[Lane][]int{}, map[string]Weight{}, []tenant(nil)
@@ -160,7 +160,7 @@ func TestSharesInRandomLanes(t *testing.T) {
 
 // A tenant has its share of each set of engines for which it waits: what it gets of one is no part of another.
 func TestAShareOfEachSetOfEngines(t *testing.T) {
-	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC} {
+	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC, "fairshare": FairShare} {
 		reach := map[Lane][]int{"one": {0}, "other": several(1, 4)}
 		tenants := []tenant{{"both", "one", 6, 2}, {"both", "other", 12, 2}, {"here", "one", 6, 2}, {"there", "other", 12, 2}}
 		served := engines(t, d, nil, reach, tenants, 20_000)
@@ -174,7 +174,7 @@ func TestAShareOfEachSetOfEngines(t *testing.T) {
 
 // Many names for the same engines, or overlapping sets of them, are no more shares of these.
 func TestOverlappingLanesAreOneShare(t *testing.T) {
-	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC} {
+	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC, "fairshare": FairShare} {
 		reach, tenants := map[Lane][]int{"": several(0, 4)}, []tenant{{"one", "", 12, 2}}
 		for i := range 8 {
 			lane := Lane(fmt.Sprintf("adapter%d", i))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var withFlows = []Discipline{WFQ, VTC}
+var withFlows = []Discipline{WFQ, VTC, FairShare}
 
 // matchingConfig is one tier in which requests take others' turns.
 func matchingConfig(d Discipline, o Order, quantum Cost) Config {
@@ -61,7 +61,7 @@ func wantMay(t *testing.T, q *FairRequestQueue, now time.Time, want string) {
 
 // In each discipline one of the first eight of a flow may go before the others. With the order of arrival none may.
 func TestFirstEightOfAFlowMayTakeItsTurn(t *testing.T) {
-	for _, d := range []Discipline{WFQ, VTC, OneFlow} {
+	for _, d := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		for _, o := range []Order{Locality, FCFS, WSPT, EDF} {
 			q := queue(t, matchingConfig(d, o, 0))
 			pushNamed(t, q, "a", strings.Fields("a1 a2 a3 a4 a5 a6 a7 a8 a9")...)
@@ -93,7 +93,7 @@ func TestLocalityOfAClass(t *testing.T) {
 
 // Requests that always match overtake each one of their flow that waits 64 times at most. Then it goes.
 func TestOvertakenAtMostSixtyFourTimes(t *testing.T) {
-	for _, d := range []Discipline{WFQ, VTC, OneFlow} {
+	for _, d := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		q := queue(t, matchingConfig(d, Locality, 0))
 		pushNamed(t, q, "a", "first", "second")
 		went := map[any]int{}
@@ -367,6 +367,7 @@ func boundOfMatches(t *testing.T, d Discipline, seed uint64) (reached float64, e
 	random := rand.New(rand.NewPCG(seed, 77))
 	flows := []string{"a", "b", "c", "d"}[:2+random.IntN(3)]
 	cfg := matchingConfig(d, []Order{FCFS, Locality}[random.IntN(2)], []Cost{0, 40, 300, 2000}[random.IntN(4)])
+	cfg.FairShare.WaitBonus, cfg.FairShare.Threshold = 0, millionth // they have bounds of their own
 	cfg.Weights = map[string]Weight{}
 	for _, f := range flows {
 		cfg.Weights[f] = []Weight{WeightOne, WeightOne / 100, 100 * WeightOne, 3 * WeightOne}[random.IntN(4)*random.IntN(2)]

@@ -37,7 +37,7 @@ func (d *duel) match(c Candidate, want *waiter) (Candidate, *waiter) {
 		d.same("match", r, may[i])
 	}
 	w := may[max(0, len(may)-1-d.below(3))]
-	d.o.turn, d.o.least = nil, d.o.tagOf(want)
+	d.o.turn, d.o.least = nil, d.o.tagOf(want)-d.o.later(want)
 	if w != want {
 		d.o.turn = want
 		d.taken++
@@ -70,7 +70,7 @@ func (o *oracle) line(w *waiter) []*waiter {
 // tagOf is the tag of a head.
 func (o *oracle) tagOf(w *waiter) int64 {
 	if o.vtc() {
-		return w.tier.account(w.flow, w.r.Lane).counter
+		return w.tier.account(w.flow, w.r.Lane).counter + o.later(w)
 	}
 	return w.tier.flows[w.flow].place(w.r.Lane).start + o.increment(w)
 }

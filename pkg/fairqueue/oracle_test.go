@@ -21,6 +21,7 @@ type oracle struct {
 	now           time.Time // of the last pop
 	turn          *waiter   // the one whose turn is taken by the one that goes
 	least         int64     // and its tag
+	sharing                 // fairshare's
 }
 
 type oracleTier struct {
@@ -34,6 +35,7 @@ type oracleTier struct {
 	past     map[string]*oracleFlow // wfq: those without waiters, as they were when the last one left
 	lanes    map[Lane]LaneState     // closed ones
 	counters                        // vtc's
+	heavy                           // fairshare's
 }
 
 type oracleFlow struct {
@@ -59,6 +61,7 @@ type waiter struct {
 	shared   []*oracleTier         // the tiers that shared it
 	weights  []int64               // and their weights
 	earned   map[*oracleTier]int64 // by its pop, where they were not reset since
+	use                            // fairshare's
 	byOwn    int                   // how often its flow has overtaken it
 	byOther  int                   // and another, in its turn
 }
@@ -75,7 +78,7 @@ func newOracle(cfg Config) *oracle {
 }
 
 func newOracleTier(id int, cfg TierConfig) *oracleTier {
-	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}, counters: counters{reached: map[Lane]int64{}, fronts: map[Lane]int64{}}}
+	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}, counters: counters{reached: map[Lane]int64{}, fronts: map[Lane]int64{}}, heavy: heavy{strangers: map[Lane]int64{}, raises: map[Lane]int64{}}}
 }
 
 func (o *oracle) key(flow string) string {
@@ -127,6 +130,7 @@ func (o *oracle) leave(w *waiter) {
 		t.past[w.flow] = f
 		delete(t.flows, w.flow)
 	}
+	o.rests(t, w.flow)
 	if len(o.ofTier(t)) == 0 {
 		t.deficit = 0
 		for _, p := range o.popped {
@@ -161,6 +165,7 @@ func (o *oracle) push(now time.Time, r *Request) (pushed, displaced *waiter, err
 		o.leave(displaced)
 	}
 	o.begins(t)
+	o.starts(now)
 	o.track(t, w.flow)
 	if o.vtc() {
 		o.joins(w)
@@ -196,6 +201,7 @@ func (o *oracle) arrivalTier(id int) (t *oracleTier) {
 
 // requeue puts a popped waiter back and refunds its flow and its tier.
 func (o *oracle) requeue(w *waiter) {
+	delete(o.flying, w)
 	o.begins(w.tier)
 	f := o.track(w.tier, w.flow)
 	if o.vtc() {
@@ -246,7 +252,7 @@ func (o *oracle) headIn(t *oracleTier, states ...LaneState) (head *waiter, tag i
 		}
 		finish := t.flows[w.flow].place(w.r.Lane).start + o.increment(w)
 		if o.vtc() {
-			finish = t.account(w.flow, w.r.Lane).counter
+			finish = o.tagOf(w)
 		}
 		if head == nil || finish < tag || finish == tag && t.flows[w.flow].newcomer && !t.flows[head.flow].newcomer {
 			head, tag = w, finish

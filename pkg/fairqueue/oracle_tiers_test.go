@@ -22,6 +22,13 @@ func (o *oracle) lenders(t *oracleTier) []*waiter {
 
 // peek returns the waiter that goes next, and whether it is promoted.
 func (o *oracle) peek(now time.Time, allowed Allowed) (next *waiter, promoted bool) {
+	o.review(now)
+	for next, promoted = o.peeks(now, allowed); o.lowers(next); next, promoted = o.peeks(now, allowed) {
+	}
+	return next, promoted
+}
+
+func (o *oracle) peeks(now time.Time, allowed Allowed) (next *waiter, promoted bool) {
 	if o.cfg.TierMode == Weighted {
 		var best *oracleTier
 		for _, t := range o.tiers {
@@ -40,6 +47,9 @@ func (o *oracle) peek(now time.Time, allowed Allowed) (next *waiter, promoted bo
 			next, _ = o.head(t)
 			break
 		}
+	}
+	if o.lowers(next) {
+		return o.peeks(now, allowed)
 	}
 	if allowed.Promote {
 		if t := o.starved(now, next); t != nil {
@@ -212,6 +222,9 @@ func (o *oracle) reload(cfg Config) error {
 			}
 			o.tiers = slices.Insert(o.tiers, at, t)
 		}
+	}
+	if o.fair() && o.cfg.FairShare.Window != cfg.FairShare.Window {
+		o.renews()
 	}
 	o.cfg = cfg
 	o.noRefunds()

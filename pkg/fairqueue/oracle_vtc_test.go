@@ -25,7 +25,8 @@ type counters struct {
 	since    int64          // virtual time when somebody began to wait
 }
 
-func (o *oracle) vtc() bool { return o.cfg.Discipline == VTC }
+// vtc reports whether flows have counters.
+func (o *oracle) vtc() bool { return o.cfg.Discipline == VTC || o.fair() }
 
 // account returns the account of a flow of the tier in a lane.
 func (t *oracleTier) account(flow string, lane Lane) *account {
@@ -69,6 +70,7 @@ func (o *oracle) opens(w *waiter) (there []*waiter) {
 	there = o.of(func(v *waiter) bool { return v.tier == w.tier && v.r.Lane == w.r.Lane })
 	if len(there) == 0 {
 		w.tier.reached[w.r.Lane] = w.tier.virtual
+		w.tier.strangers[w.r.Lane] = w.tier.virtual
 		delete(w.tier.fronts, w.r.Lane)
 	}
 	return there
@@ -77,6 +79,10 @@ func (o *oracle) opens(w *waiter) (there []*waiter) {
 // joins is called before w waits.
 func (o *oracle) joins(w *waiter) {
 	t, a, lane, there := w.tier, w.tier.account(w.flow, w.r.Lane), w.r.Lane, o.opens(w)
+	if o.fair() {
+		o.joinsFairly(w, there)
+		return
+	}
 	least := t.reached[lane]
 	if !a.met {
 		least += o.increment(w)
@@ -101,6 +107,7 @@ func (o *oracle) goes(w *waiter) {
 	t, a := w.tier, w.tier.account(w.flow, w.r.Lane)
 	t.virtual = max(t.virtual, o.reaches(a.counter))
 	w.weight, w.charged = int64(o.cfg.weight(w.flow)), o.increment(w)
+	o.uses(w)
 	a.counter += w.charged
 	for _, l := range o.others(w) {
 		t.account(w.flow, l).counter += w.charged
@@ -127,7 +134,7 @@ func (o *oracle) bypass(w *waiter) {
 	if len(o.ofTier(t)) > 0 {
 		least = t.since
 	}
-	if !a.met {
+	if !a.met && !o.fair() {
 		least += o.increment(w)
 	}
 	a.raiseTo(least)
@@ -149,6 +156,7 @@ func (o *oracle) recharge(w *waiter, cost int64, raise bool) {
 	if raise && charge <= w.charged {
 		return
 	}
+	o.reuses(w, cost)
 	a := w.tier.account(w.flow, w.r.Lane)
 	was := a.counter
 	if a.counter += charge - w.charged; charge < w.charged {

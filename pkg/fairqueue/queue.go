@@ -21,7 +21,9 @@ type FairRequestQueue struct {
 	charges       uint64 // number of charges of weighted tiers
 	reloaded      uint64 // and its value when weights, or the tiers that have one, may last have changed
 	budget        budget
-	attained      *attained // with VTC: what flows have attained lately
+	attained      *attained   // with VTC: what flows have attained lately
+	shares        *fairShares // with FairShare
+	inflight      int         // requests in flight
 	due           deadlines
 	awaiting      map[Lane]int // the number of flows that await room in a lane, if there are any
 	epoch         time.Time    // the first now; deadlines are stored relative to it
@@ -40,6 +42,9 @@ func New(cfg Config) (*FairRequestQueue, error) {
 	q.budget = newBudget(cfg.PromotionBudget)
 	if cfg.Discipline == VTC {
 		q.attained = new(attained)
+	}
+	if cfg.Discipline == FairShare {
+		q.shares = &fairShares{queue: q}
 	}
 	for i, tc := range cfg.Tiers {
 		t := newTier(q, i, tc)
@@ -147,7 +152,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 		q.returned(f, r)
 		c.refund(f, r)
 	} else {
-		r.inFlight, r.flow = false, nil // in a class that is gone
+		q.landed(r) // in a class that is gone
 	}
 	q.correctTier(r, 0)
 	q.enqueue(c, f, r)
@@ -172,6 +177,9 @@ func (q *FairRequestQueue) known(c *class) bool {
 }
 
 func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
+	if q.shares != nil {
+		q.shares.stirs(true)
+	}
 	q.changes++
 	q.queued++
 	q.rank(c, r)
@@ -209,6 +217,9 @@ func (q *FairRequestQueue) left(c *class) {
 		t.discipline.end(&t.level, &c.share)
 	}
 	q.emptied(c)
+	if q.shares != nil {
+		q.shares.settles()
+	}
 }
 
 // emptied resets what a tier without waiters does not keep: its credit and debt. A draining class is dropped with its

@@ -67,7 +67,7 @@ type sent struct {
 // Lanes that only get other names go on as if they had not, bit for bit: those of other lanes too, and whatever is still
 // corrected or owed, of flows that wait, are in flight, or are idle.
 func TestOtherNamesChangeNothing(t *testing.T) {
-	for _, discipline := range []Discipline{WFQ, VTC, OneFlow} {
+	for _, discipline := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		for seed := range seeds(24) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			cfg := DefaultConfig()
@@ -178,7 +178,7 @@ func TestOtherNamesChangeNothing(t *testing.T) {
 // several lanes its largest lead and its largest lag count.
 func TestRegroupingsAtRandom(t *testing.T) {
 	compared := 0
-	for _, discipline := range []Discipline{WFQ, VTC, OneFlow} {
+	for _, discipline := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		for seed := range seeds(40) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			cfg := DefaultConfig()

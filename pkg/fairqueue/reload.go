@@ -17,6 +17,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 		return err
 	}
 	order, names := q.reorder(cfg.Tiers)
+	was := q.config.FairShare
 	q.config, q.tiers, q.names = cfg, order, names
 	q.changes++
 	q.reloaded = q.charges
@@ -38,9 +39,31 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 			for f := range c.flows.idle() {
 				f.weight = q.config.weight(f.key)
 			}
+			if q.shares == nil {
+				continue
+			}
+			for u := c.fair.first; u != nil; u = u.newer {
+				c.fair.enter(&u.flow.share)
+			}
+			if was.WaitBonus != cfg.FairShare.WaitBonus {
+				c.siblings.retag()
+			}
 		}
 	}
+	if q.shares != nil {
+		q.shares.renew(was)
+	}
 	return nil
+}
+
+// retag recomputes the tag of every head.
+func (s *siblings) retag() {
+	for f := range s.flows.all() {
+		if f.under != nil {
+			f.under.retag()
+		}
+		f.retag(nil)
+	}
 }
 
 // reconfigureFlow gives a class's own flow its weight and its capacity.

@@ -24,7 +24,8 @@ type standing struct {
 // elsewhere has a flow's standings beside its first one.
 type elsewhere struct {
 	all  []standing
-	next int // index of the standing that is looked at first when another one needs its room
+	next int      // index of the standing that is looked at first when another one needs its room
+	mine *userUse // FairShare: what the flow has used; it is here because a flow has no room
 }
 
 // keptStandings is the number of lanes beside the first in which a flow keeps its standing without waiting there.
@@ -43,7 +44,7 @@ func (s *share) in(lane Lane) *standing {
 
 // waitsIn is in for a lane in which the flow waits, and so has a standing.
 func (s *share) waitsIn(lane Lane) *standing {
-	if s.elsewhere == nil {
+	if s.elsewhere == nil || len(s.elsewhere.all) == 0 {
 		return &s.standing // its only one
 	}
 	return s.in(lane)

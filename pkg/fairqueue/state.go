@@ -14,6 +14,9 @@ import (
 // still be requeued. Model checkers use it to detect visited states.
 func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Duration, returning ...*Request) []byte {
 	s := stateWriter{b: b, now: now, horizon: horizon}
+	if q.shares != nil {
+		q.now = now // use is recent at some time
+	}
 	for r := range q.due.all() {
 		s.arrivals = append(s.arrivals, r.seq)
 	}

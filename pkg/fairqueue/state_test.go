@@ -10,7 +10,7 @@ import (
 // Queues that reached the same state in different ways, at different times, give the same answers to the same calls.
 // Random short histories meet often enough to compare.
 func TestEqualStatesBehaveEqually(t *testing.T) {
-	for _, discipline := range []Discipline{WFQ, VTC} {
+	for _, discipline := range []Discipline{WFQ, VTC, FairShare} {
 		for _, tieBreak := range tieBreaks {
 			cfg := fourTiers(100_000)
 			cfg.CapacityMode, cfg.TieBreak, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Discipline = Shared, tieBreak, 6, 2, discipline

@@ -20,7 +20,7 @@ type tier struct {
 }
 
 func newTier(q *FairRequestQueue, id int, cfg TierConfig) *tier {
-	t := &tier{queue: q, id: id, config: cfg, level: level{discipline: q.config.amongClasses(), now: &q.now}}
+	t := &tier{queue: q, id: id, config: cfg, level: level{discipline: q.config.amongClasses()}}
 	var list []*class
 	for _, cc := range q.config.classes() {
 		list = append(list, newClass(t, cc, q))

@@ -62,7 +62,9 @@ package fairqueue
 // advance when it comes back. So any number of identities leaves as many flows known as wait or are in flight, and these.
 //
 // Every operation is O(1), besides the heaps.
-type vtc struct{}
+type vtc struct {
+	free bool // nobody pays in advance
+}
 
 // vtcLevel is vtc's state of a level, beside its virtual time in wfqLevel.
 type vtcLevel struct {
@@ -98,8 +100,8 @@ func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved
 }
 
 // reference returns what a standing is lifted to at this virtual time, because of r.
-func (vtc) reference(s *share, st *standing, virtual VirtualTime, r *Request) VirtualTime {
-	if !st.known {
+func (v vtc) reference(s *share, st *standing, virtual VirtualTime, r *Request) VirtualTime {
+	if !st.known && !v.free {
 		return virtual + increment(r.Cost, s.weight)
 	}
 	return virtual
@@ -195,8 +197,6 @@ func (vtc) resumed(_ *level, s *share, in *branch, head *Request) (moved bool) {
 }
 
 func (vtc) end(*level, *share) {}
-
-func (vtc) advance(*level) {}
 
 // freshen keeps counters and virtual times within largestLag of the level's virtual time.
 func (vtc) freshen(l *level, s *share) (moved bool) {

@@ -4,7 +4,9 @@ import "testing"
 
 // vtcProblem checks the invariants of vtc at one level.
 func vtcProblem(in *siblings, name string, fail failf) {
-	if _, is := in.discipline.(vtc); !is {
+	switch in.discipline.(type) {
+	case vtc, fairShare:
+	default:
 		return
 	}
 	for f := range in.flows.all() {

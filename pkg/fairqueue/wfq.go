@@ -135,8 +135,6 @@ func (wfq) bypassed(*level, *share, *Request, *receipt) (moved bool) { return fa
 
 func (wfq) end(*level, *share) {}
 
-func (wfq) advance(*level) {}
-
 func (wfq) describe(l *level, s *share, number func(int64)) {
 	if s == nil {
 		return // virtual times are relative to the level's

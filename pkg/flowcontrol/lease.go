@@ -112,7 +112,7 @@ func (c *RequestQueueController) complete(w *waiter, done Completion) (settled b
 	c.mu.Lock()
 	var now time.Time
 	judged := c.config.Circuits && !done.Unsent && done.Status > 0
-	if judged || c.machine.Waiting() > 0 || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
+	if judged || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
 		now = time.Now()
 	}
 	defer c.end(now, nil)

@@ -1,0 +1,76 @@
+package fairqueue
+
+import "time"
+
+// UserShare is what FairShare knows of a flow.
+type UserShare struct {
+	Tier   int
+	Class  string
+	Flow   string
+	Weight Weight
+	// Deficit is what it is owed, in units of cost: its lag of weighted service. Those of the active flows of a class add up
+	// to zero, but for a unit of each. It is 0 if the flow is not active.
+	Deficit int64
+	// BurstCredits are its credits from idle time, in units of cost.
+	BurstCredits int64
+	// Recent is what it used recently, in units of cost.
+	Recent int64
+	// Factor is what its priority is lowered by, in millionths; a million if it is not above the threshold.
+	Factor int64
+	// Queued and InFlight are numbers of requests.
+	Queued, InFlight int
+}
+
+// SharesView is what FairShare knows of all flows.
+type SharesView struct {
+	// Known is the number of known flows, of which Users has some.
+	Known int
+	Users []UserShare
+	// Recent is what all flows used recently, in units of cost, also those that are forgotten.
+	Recent int64
+	Window time.Duration
+}
+
+// Shares returns what FairShare knows of up to limit flows: by tier and class the active ones, those first that have been
+// active longest, and then those that were active last. It visits as many. ok is false with another discipline.
+func (q *FairRequestQueue) Shares(now time.Time, limit int) (v SharesView, ok bool) {
+	if q.shares == nil {
+		return v, false
+	}
+	q.now = now
+	v.Window = q.config.FairShare.Window
+	for _, t := range q.tiers {
+		for _, c := range t.classes {
+			v.Known += len(c.flows.known)
+			v.Recent += c.fair.recent.at(c.fair.period())
+			for u := c.fair.first; u != nil && len(v.Users) < limit; u = u.newer {
+				v.Users = append(v.Users, c.fair.view(u.flow))
+			}
+		}
+	}
+	for _, t := range q.tiers {
+		for _, c := range t.classes {
+			for f := c.flows.newest; f != nil && len(v.Users) < limit; f = f.position.older {
+				v.Users = append(v.Users, c.fair.view(f))
+			}
+		}
+	}
+	return v, true
+}
+
+// view returns what is known of a flow.
+func (f *fairLevel) view(of *flow) UserShare {
+	c := of.class
+	credits := f.burst.at(f.queue.Since(f.queue.now), f.config())
+	v := UserShare{
+		Tier: c.tier.id, Class: c.config.Name, Flow: of.key, Weight: of.weight,
+		Deficit:      f.deficit(&of.share),
+		BurstCredits: int64(mulDiv(uint64(credits), uint64(of.weight), millionth*millionth)),
+		Recent:       of.usedRecently(f.period()), Factor: millionth,
+		Queued: of.queued, InFlight: int(of.inflight),
+	}
+	if factor, above := f.heavy(&of.share); above && v.Queued+v.InFlight > 0 {
+		v.Factor = int64(mulDiv(factor.kept, millionth, factor.in))
+	}
+	return v
+}

@@ -1,0 +1,123 @@
+package fairqueue
+
+import "math/bits"
+
+// A flow that has used more than Threshold of the recent use, and more than its weight's share among the flows that are
+// active, has the factor max(0.1, 1 − 2(share − 0.5)): it multiplies a priority above 0 and divides one below 0, so it always
+// lowers it. The priority is what the flow has after its head is charged, since charges are made at dispatch:
+//
+//	p = virtual time − counter − cost(head)/weight        key = counter + p − p·factor, or p − p/factor if p < 0
+//
+// (Of the flow as it is, p would be 0 when it comes back to a lane that has caught up with it, and no factor lowers that.)
+// The factor acts on flows that come and go. Of flows that always wait, virtual time passes the one above the threshold soon,
+// and then it goes in its turn.
+//
+// Shares change with every charge and with time, so this key is computed anew before each turn. A flow that is not next is
+// not looked at, since a factor only lowers.
+
+// penalty is the flow of a class that is above the threshold, if it waits, and its factor, which is kept/of.
+type penalty struct {
+	of       *share // nil if there is none
+	kept, in uint64 // the factor: kept over in
+}
+
+// penalizes reports whether s is the one above the threshold.
+func (l *level) penalizes(s *share) bool { return l.fair != nil && l.fair.of == s }
+
+// pardon forgets s, if it was the one above the threshold.
+func (p *penalty) pardon(s *share) {
+	if p.of == s {
+		p.of = nil
+	}
+}
+
+// heavy reports whether s is above the threshold, and computes its factor.
+func (f *fairLevel) heavy(s *share) (factor penalty, above bool) {
+	now := f.period()
+	own, all := s.usedRecently(now), f.recent.at(now)
+	if own == 0 || compareRatio(own, Weight(f.config().Threshold), all, millionth) <= 0 {
+		return factor, false
+	}
+	if compareRatio(own, s.weight, all, f.weights) <= 0 {
+		return factor, false // it is due to it
+	}
+	factor = penalty{of: s, kept: 2 * uint64(all-own), in: uint64(all)}
+	if tenth := 1 + (factor.in-1)/10; factor.kept < tenth {
+		factor.kept = tenth
+	}
+	return factor, true
+}
+
+// review computes the key of the flow above the threshold anew, and forgets the flow if it is no longer.
+func (f *fairLevel) review() {
+	s := f.of
+	if s == nil {
+		return
+	}
+	f.penalty, _ = f.heavy(s)
+	f.apply(s)
+}
+
+// lowers reports whether s, which would be next, is above the threshold without being known as that. Then it is known from now on, with
+// its key, and another one may be next.
+func (f *fairLevel) lowers(s *share) bool {
+	if s == f.of {
+		return false
+	}
+	factor, above := f.heavy(s)
+	if !above {
+		return false
+	}
+	was := f.of
+	f.penalty = factor
+	if was != nil {
+		was.flow.retag(nil)
+	}
+	f.apply(s)
+	return true
+}
+
+// apply computes how much later the keys of s are by its factor.
+func (f *fairLevel) apply(s *share) {
+	for _, fl := range s.flow.lanes {
+		in := fl.ownBranch()
+		if in.raise = 0; f.of == s {
+			in.raise = f.raise(in.virtual, fl.counter(), fl.counter()+increment(fl.head.Cost, s.weight))
+		}
+	}
+	s.flow.retag(nil)
+}
+
+// raise returns how much later the key of a flow is that has this counter now, and that one after its head is charged.
+func (p *penalty) raise(virtual, counter, after VirtualTime) VirtualTime {
+	if after.before(virtual) {
+		return VirtualTime(mulDiv(uint64(virtual-after), p.in-p.kept, p.in))
+	}
+	more := VirtualTime(mulDiv(uint64(after-virtual), p.in-p.kept, p.kept))
+	return more.earlier((virtual + largestLead - counter).later(0))
+}
+
+// mulDiv returns a·b/c, rounded down, but at most largestStep.
+func mulDiv(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	if hi >= c {
+		return uint64(largestStep)
+	}
+	quo, _ := bits.Div64(hi, lo, c)
+	return min(quo, uint64(largestStep))
+}
+
+// describe passes what is special of s to number.
+func (f *fairLevel) describe(s *share, number func(int64)) {
+	if u := s.elsewhere; u != nil && u.mine != nil {
+		number(1)
+		u.mine.recentUse.describe(f.period(), number)
+	} else {
+		number(0)
+	}
+	if number(one(f.of == s)); f.of == s {
+		for _, fl := range s.flow.lanes {
+			number(int64(fl.ownBranch().raise))
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package fairqueue
+
+import "time"
+
+// recentPeriods is the number of periods of a window. Use is recent in the present period and in those before it, as many as
+// a window has: for the window less a period to the whole.
+const recentPeriods = 30
+
+// period is the number of a period, counted across its rollover.
+type period uint32
+
+// recentUse is what was charged in each period of the window.
+type recentUse struct {
+	sum    int64
+	period period // the last one that counts
+	in     [recentPeriods]int64
+}
+
+// roll forgets what is recent no more.
+func (u *recentUse) roll(now period) {
+	if now == u.period {
+		return
+	}
+	for n := min(now-u.period, recentPeriods); n > 0; n-- {
+		u.period++
+		at := &u.in[u.period%recentPeriods]
+		u.sum -= *at
+		*at = 0
+	}
+	u.period = now
+}
+
+// add adds to what was charged in a period that is recent, or takes from it as much as there is. It returns what was added.
+func (u *recentUse) add(now, then period, cost int64) (added int64) {
+	u.roll(now)
+	at := &u.in[then%recentPeriods]
+	added = max(cost, -*at)
+	*at += added
+	u.sum += added
+	return added
+}
+
+// at returns what is recent.
+func (u *recentUse) at(now period) int64 {
+	u.roll(now)
+	return u.sum
+}
+
+// describe passes what was charged in each period, the present one first, to number.
+func (u *recentUse) describe(now period, number func(int64)) {
+	u.roll(now)
+	for i := range period(recentPeriods) {
+		number(u.in[(now-i)%recentPeriods])
+	}
+}
+
+// userUse is what a flow has used: recently, and beside the others. A class has those of its active flows in a list, in the
+// order in which they became active.
+type userUse struct {
+	recentUse
+	lag
+	flow         *flow
+	older, newer *userUse
+}
+
+// used returns what the flow has used.
+func (s *share) used(now period) *userUse {
+	if s.elsewhere == nil {
+		s.elsewhere = new(elsewhere)
+	}
+	if s.elsewhere.mine == nil {
+		s.elsewhere.mine = &userUse{recentUse: recentUse{period: now}, flow: s.flow}
+	}
+	return s.elsewhere.mine
+}
+
+// usedRecently returns how much of the recent use is the flow's.
+func (s *share) usedRecently(now period) int64 {
+	if s.elsewhere == nil || s.elsewhere.mine == nil {
+		return 0
+	}
+	return s.elsewhere.mine.at(now)
+}
+
+// span returns the length of a period.
+func (s *fairShares) span() time.Duration { return s.config().Window / recentPeriods }
+
+// period returns the present period.
+func (s *fairShares) period() period {
+	return s.from + period(s.queue.Since(s.queue.now)/s.span())
+}
+
+// phase returns how much of the present period is over.
+func (s *fairShares) phase() time.Duration { return s.queue.Since(s.queue.now) % s.span() }
+
+// renew lets what was used so far be recent no more, because a period has another length.
+func (s *fairShares) renew(was FairShareConfig) {
+	if was.Window != s.config().Window {
+		s.from += period(s.queue.Since(s.queue.now)/(was.Window/recentPeriods)) + recentPeriods
+	}
+}
+
+// noteUse notes in what period a request was charged what cost. wfq keeps another number there.
+func (p *receipt) noteUse(in period, cost Cost) { p.start = VirtualTime(in)<<32 | VirtualTime(cost) }
+
+// use returns what noteUse noted.
+func (p *receipt) use() (in period, cost Cost) {
+	return period(p.start >> 32), Cost(p.start & (1<<32 - 1))
+}
