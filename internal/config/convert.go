@@ -64,9 +64,15 @@ func (d *Document) ExtprocConfig() extproc.Config {
 	cfg := extproc.DefaultConfig() // for what has no key
 	d.convert(streamsPart, &cfg)
 	delete(cfg.TenantPolicies, request.OtherTenants) // no tenant's name (tenantProblems)
+	for tenant, p := range d.TenantPolicies {
+		if cfg.TenantPolicies[tenant] == (request.TenantPolicy{}) && p.Quota != (TenantQuota{}) { // it says nothing of tiers
+			delete(cfg.TenantPolicies, tenant)
+		}
+	}
 	if d.Criticality.MaxClass != "" {
 		cfg.TenantPolicies[request.OtherTenants] = request.TenantPolicy{MaxClass: d.Criticality.MaxClass}
 	}
+	cfg.Quotas = d.hasQuotas()
 	cfg.OneFlow = d.Flows.Discipline == DisciplineNone
 	cfg.LongestWait = d.longestWait()
 	return cfg

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/quota"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -22,6 +23,7 @@ func TestDefaultsAgree(t *testing.T) {
 	want.Queue.Tiers, want.Tiers = got.Queue.Tiers, got.Tiers // theirs has one tier
 	want.Queue.GuaranteedTop = true                           // only in shared mode
 	want.Queue.Weights, want.Queue.FlowCapacities = map[string]fairqueue.Weight{}, map[string]int{}
+	want.Quotas.Tenants = map[string]quota.Limit{}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("flowcontrol: %+v\nwant %+v", got, want)
 	}
@@ -51,7 +53,7 @@ classes: [ { name: c, quantum: 9, order: wspt, ageing: 5s, family: f, bucket: b 
 policyClass: { headers: [x-policy], defaultFamily: f, uncachedBuckets: [ { minTokens: 0, bucket: b } ], byModel: { m: { defaultFamily: g, uncachedBuckets: [ { minTokens: 0, bucket: e } ] } }, priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3, hints: [osl], maxPriority: 4 }
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
-tenantPolicies: { vip: { maxClass: one } }
+tenantPolicies: { vip: { maxClass: one, quota: { tokens: 1000, window: 90s } } }
 passOnPaths: [/cheap]
 responses: { preset: smg, status: { shed: 529 }, metadata: true, queueState: true }
 criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical, objectiveHeaders: [x-objective] }
@@ -83,7 +85,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	got := []any{
 		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
 		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder, queue.ReleaseSpacing,
-		queue.MaxTokensInFlightPerFlow, queue.MaxTokensInFlightPerFlowPerBackend,
+		queue.MaxTokensInFlightPerFlow, queue.MaxTokensInFlightPerFlowPerBackend, queue.Quotas,
 	}
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
@@ -93,7 +95,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
 			"Follow:false Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
-		"120", "60",
+		"120", "60", "{Tenants:map[vip:{Tokens:1000 Window:1m30s}] MostAccounts:4}",
 	} {
 		if text := fmt.Sprintf("%+v", got[i]); text != want {
 			t.Errorf("got  %s\nwant %s", text, want)
@@ -112,7 +114,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 		"Ring:{DefaultFamily:f Buckets:[{MinTokens:0 Name:b}]} ModelRings:map[m:{DefaultFamily:g Buckets:[{MinTokens:0 Name:e}]}] Tiers:[{Name:one MinPriority:<nil>}] " +
 		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] Affinity:{prefix flow cookie:s} " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} DeadlineHeaders:[x-deadline] RoutesByModel:true OtherTargets:[]} " +
-		"OneFlow:true LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "
+		"OneFlow:true Quotas:true LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

@@ -233,6 +233,8 @@ func (dec *decoder) decodeMap(path string, node *yaml.Node, target reflect.Value
 		value := reflect.New(target.Type().Elem()).Elem()
 		if old := target.MapIndex(key); old.IsValid() {
 			value.Set(old)
+		} else if value.Kind() == reflect.Struct {
+			setDefaults(value)
 		}
 		dec.decode(join(path, entry[0].Value), entry[1], value)
 		target.SetMapIndex(key, value)

@@ -56,10 +56,11 @@ type Document struct {
 	//
 	// Default: Priorities are the operator's to name.
 	Objectives []Objective `yaml:"objectives" default:"[]" sets:"streams.Objectives"`
-	// The highest tier that a tenant may ask for, by the tenant's identity (its flow's identity).
+	// The highest tier that a tenant may ask for, and the tenant's quota, by the tenant's identity (its flow's identity);
+	// anonymous: requests without one.
 	//
 	// Default: Tenants may ask for any tier until the operator sets a limit.
-	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies" default:"{}" sets:"streams.TenantPolicies"`
+	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies" default:"{}" sets:"streams.TenantPolicies controller.Quotas.Tenants"`
 	// The HTTP status of each rejection.
 	Responses Responses `yaml:"responses"`
 	// Where a request's tier may be named.

@@ -22,7 +22,7 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 	}{
 		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow"}},
 		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
-			"OneFlow", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
+			"OneFlow", "Quotas", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
 		}},
 		schedulingPart: {reflect.TypeFor[scheduling.Config](), nil},
 	} {
@@ -67,7 +67,7 @@ func TestAKeyIsOnePlace(t *testing.T) {
 		"LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders Objectives Order PassOn PassOnPaths " +
 		"PercentageDeviationForBounds PriorityHeader Profile Quantum QueueLimitPerBackend QueueSize QueueTTL QueueTimeout RawTokenLimitPerBackend " +
 		"ReplaceTiers ReservedFloor ReservedPerSlot SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies TierMode Tiers " +
-		"TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
+		"Tokens TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
 	elsewhere := []string{}
 	for _, k := range keys() {
 		if named[k.Name] && k.Type.Kind() != reflect.Struct && !slices.Contains(elsewhere, k.Name) {

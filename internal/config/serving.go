@@ -262,11 +262,13 @@ type Limits struct {
 	// Default: Envoy's default of 100, less a destination and a content length.
 	MaxHeaders int64 `yaml:"maxHeaders" default:"98" sets:"streams.Limits.MaxHeaders"`
 	// Maximum number of label values of one kind in the metrics (flows; pairs of model and target), at least 1 and
-	// never more than 1000; the rest is counted as "other". Read only at the start. Flows in memory need no bound of
-	// their own: there are never more than requests waiting and in flight, plus 1024 keys of earlier flows per tier.
+	// never more than 1000; the rest is counted as "other"; and maximum number of tenants whose use of their quotas is
+	// known: with more, that of the tenant that asked longest ago is forgotten. Labels are read only at the start.
+	// Flows in memory need no bound of their own: there are never more than requests waiting and in flight, plus 1024
+	// keys of earlier flows per tier.
 	//
-	// Default: The labels have a lower limit of their own (1,000), so nothing is lost by default.
-	MaxFlows int64 `yaml:"maxFlows" default:"100000" sets:"controller.MaxLabels" reload:"at next start" page:"rare"`
+	// Default: The labels have a lower limit of their own (1,000), and a tenant in its window takes at most 2 KiB.
+	MaxFlows int64 `yaml:"maxFlows" default:"100000" sets:"controller.MaxLabels controller.Quotas.MostAccounts" reload:"at next start" page:"rare"`
 }
 
 // Scheduling configures how an endpoint is chosen.

@@ -203,8 +203,18 @@ type TenantPolicy struct {
 	// Default: criticality.default decides for tenants as for requests.
 	Class string `yaml:"class,omitempty" default:"''" sets:"streams.TenantPolicies[].Class"`
 	// Highest tier that the tenant may use, by name or criticality; a request that asks for more is clamped to it. Must
-	// be given if class is not; empty: criticality.maxClass, or class where that is higher.
+	// be given if neither class nor quota is; empty: criticality.maxClass, or class where that is higher.
 	//
 	// Default: A policy with a class allows that class, and the tiers of every tenant.
 	MaxClass string `yaml:"maxClass" default:"''" sets:"streams.TenantPolicies[].MaxClass"`
+	// Tokens that the tenant may use in a window of time (docs/quotas.md); without them it has no quota.
+	Quota TenantQuota `yaml:"quota,omitempty"`
+}
+
+// TenantQuota is the tokens that a tenant may use in a window of time.
+type TenantQuota struct {
+	// Tokens of prompts and answers, cached ones too; 0: no quota. From 0 to 1000000000000; needs cost: tokens.
+	Tokens int64 `yaml:"tokens" sets:"controller.Quotas.Tenants[].Tokens"`
+	// Window of time in which the tenant may use them. From 1s to 744h.
+	Window Duration `yaml:"window" sets:"controller.Quotas.Tenants[].Window"`
 }

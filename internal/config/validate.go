@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/spelling"
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/quota"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -29,6 +30,7 @@ func (d Document) problems() Problems {
 	d.holdProblems(&ps)
 	d.classProblems(&ps)
 	d.tenantProblems(&ps)
+	d.quotaProblems(&ps)
 	return append(ps, d.problemsOfParts()...)
 }
 
@@ -89,6 +91,25 @@ func (d Document) tenantProblems(ps *Problems) {
 				"tenants that have no policy")
 		}
 	}
+}
+
+// quotaProblems checks that the tokens of requests are known where tenants have quotas.
+func (d Document) quotaProblems(ps *Problems) {
+	for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
+		if n := d.TenantPolicies[tenant].Quota.Tokens; n > 0 && n <= quota.MaxTokens && d.Cost != string(extproc.CostTokens) {
+			ps.add(join("tenantPolicies", tenant)+".quota.tokens", n, "needs cost: %s", extproc.CostTokens)
+		}
+	}
+}
+
+// hasQuotas reports whether any tenant has a quota.
+func (d *Document) hasQuotas() bool {
+	for _, p := range d.TenantPolicies {
+		if p.Quota.Tokens > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // oneOf checks that a word is a known one.

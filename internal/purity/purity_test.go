@@ -14,11 +14,11 @@ import (
 // other.
 func TestCoreIsPure(t *testing.T) {
 	below := map[string][]string{
-		"dispatch": ours("fairqueue", "invalid", "scheduling", "stock"),
+		"dispatch": ours("fairqueue", "invalid", "quota", "scheduling", "stock"),
 		"request": append(ours("estimate", "extproc/body", "fairqueue", "invalid"),
 			"crypto/sha256", "encoding/hex", "net/url", "path"),
 	}
-	for _, name := range []string{"dispatch", "estimate", "fairqueue", "stock", "scheduling", "invalid", "request"} {
+	for _, name := range []string{"dispatch", "estimate", "fairqueue", "stock", "scheduling", "invalid", "quota", "request"} {
 		t.Run(name, func(t *testing.T) {
 			fset := token.NewFileSet()
 			files := sources(t, fset, filepath.Join("..", "..", "pkg", name))

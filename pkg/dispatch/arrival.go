@@ -26,6 +26,9 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 		tokens = stock.Tokens(r.Cost)
 	}
 	w.held = stock.NewLease(r.Tier, tokens, false)
+	if a.Tenant != "" {
+		m.meter(w, a)
+	}
 }
 
 // decide decides on an arrival. A panic in it ends only this request.
@@ -33,7 +36,11 @@ func (m *Machine) decide(w *Waiter) {
 	switch {
 	case m.draining:
 		m.reject(w, OutcomeDraining)
-	case w.way == passedOn || !m.config.Enabled:
+	case w.way == passedOn:
+		m.passOn(w)
+	case !m.withinQuota(w):
+		m.reject(w, OutcomeQuotaExceeded)
+	case !m.config.Enabled:
 		m.passOn(w)
 	default:
 		m.admit(w)
@@ -149,7 +156,7 @@ func (m *Machine) push(w *Waiter) bool {
 func (m *Machine) refuse(w *Waiter, err error) {
 	o := outcomeOf(err)
 	if limit := new(fairqueue.LimitError); o == OutcomeInternal || errors.As(err, &limit) {
-		w.troubles().failure = err
+		w.rarely().failure = err
 	}
 	m.reject(w, o)
 	m.uncountWaiter(w)
@@ -159,6 +166,9 @@ func (m *Machine) refuse(w *Waiter, err error) {
 func (m *Machine) reject(w *Waiter, o Outcome) {
 	w.stage, w.outcome = StageEnded, o
 	w.retry = m.retryAfter(w, o)
+	if s, ok := m.refund(w); ok {
+		w.rare.standing = s
+	}
 	if w.wasQueued {
 		w.waited = max(0, m.queue.Waited(m.now, &w.queued))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/quota"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -49,6 +50,8 @@ type Config struct {
 	Circuits bool
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
+	// Quotas are the tokens that tenants may use in a window of time. They count whether or not requests queue.
+	Quotas quota.Config
 }
 
 // TierConfig configures a tier.
@@ -87,6 +90,7 @@ func DefaultConfig() Config {
 		Enabled: true, HoldWhenEmpty: true,
 		PopperWaitBase: 10 * time.Millisecond, PopperWaitJitterMax: time.Millisecond,
 		ExpiryCleanupInterval: time.Second,
+		Quotas:                quota.DefaultConfig(),
 	}
 }
 
@@ -95,6 +99,7 @@ func (c *Config) Validate() error {
 	var ps invalid.Problems
 	ps.Under(invalid.At("Queue"), c.Queue.Validate())
 	ps.Under(invalid.At("Stock"), c.Stock.Validate())
+	ps.Under(invalid.At("Quotas"), c.Quotas.Validate())
 	if len(c.Tiers) != len(c.Queue.Tiers) {
 		ps.Add(invalid.At("Tiers"), invalid.Shown(fmt.Sprintf("%d tiers", len(c.Tiers))), "must be as many as %s (%d)",
 			invalid.At("Queue", "Tiers"), len(c.Queue.Tiers))

@@ -13,19 +13,20 @@ const mostPanics = 16
 // panicsEnd is the number of consecutive panics that ends a waiter.
 const panicsEnd = 2
 
-// trouble is what few requests have.
-type trouble struct {
+// rare is what few requests have.
+type rare struct {
 	panics  int       // consecutive panics of the Placer for it while it waits
 	struck  time.Time // when the last of them happened
 	failure error     // see Waiter.Failure
+	metered           // by a quota
 }
 
-// troubles returns w's trouble; it makes one if there is none.
-func (w *Waiter) troubles() *trouble {
-	if w.trouble == nil {
-		w.trouble = new(trouble)
+// rarely returns what w has of that; it makes it if there is nothing.
+func (w *Waiter) rarely() *rare {
+	if w.rare == nil {
+		w.rare = new(rare)
 	}
-	return w.trouble
+	return w.rare
 }
 
 // Failed must be called after the event, or a Failed or Preempt after it, has panicked. It counts the panic against the
@@ -43,7 +44,7 @@ func (m *Machine) Failed(now time.Time, failure error) {
 		m.fail(a, failure)
 	} else if w != nil && w.stage == StageWaiting { // a request that no longer waits keeps its lease or its outcome
 		m.undo(w)
-		t := w.troubles()
+		t := w.rarely()
 		t.struck = now
 		t.panics++
 		ended := t.panics >= panicsEnd
@@ -73,7 +74,7 @@ func (m *Machine) fail(w *Waiter, failure error) {
 	waits := w.stage == StageWaiting
 	m.queue.Remove(&w.queued)
 	m.undo(w)
-	w.troubles().failure = failure
+	w.rarely().failure = failure
 	if waits {
 		m.end(w, OutcomeInternal)
 	} else {

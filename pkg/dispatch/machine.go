@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/heap"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/quota"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -23,6 +24,7 @@ type Machine struct {
 	engines map[Endpoint]*engine // those whose bound follows them; empty: none
 	inOrder bool                 // ascending by ID, so without duplicates
 	flows   flowAccounts
+	quotas  *quota.Accounts
 
 	// Derived from the configuration.
 	capped   bool // tenants are, in total or at each endpoint
@@ -102,6 +104,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	m := &Machine{placer: placer, random: random, queue: queue, ledger: stock.New(cfg.Stock)}
+	m.quotas = quota.New(cfg.Quotas.MostAccounts)
 	m.adopt(cfg)
 	m.refail()
 	m.mostExpired = mostExpired
@@ -116,6 +119,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
 	m.limited = cfg.Queue.LimitsClasses()
+	m.quotas.SetMost(cfg.Quotas.MostAccounts)
 	m.matches, m.competes = cfg.Queue.LooksForMatches(), cfg.mayCompete()
 	m.deriveCaps()
 	m.victims.listVictims(m.capped, &m.flows)

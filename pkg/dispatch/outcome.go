@@ -29,6 +29,7 @@ const (
 	OutcomeNoMemory                        // no memory for another body
 	OutcomeInternal                        // our own failure
 	OutcomeUnknownModel                    // all model servers list their models, and none lists this one
+	OutcomeQuotaExceeded                   // its tenant's quota has no room for it
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = iota
@@ -52,6 +53,7 @@ var reasons = [NumOutcomes]string{
 	OutcomeNoMemory:         "no-memory",
 	OutcomeInternal:         "internal",
 	OutcomeUnknownModel:     "unknown-model",
+	OutcomeQuotaExceeded:    "quota-exceeded",
 }
 
 // String returns the reason: lower-case words joined by hyphens.

@@ -123,6 +123,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	if sent {
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)
+		m.refund(loser)
 		m.verdicts = append(m.verdicts, loser)
 		m.follow(loser)
 		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for what the engine has done

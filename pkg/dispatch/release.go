@@ -106,7 +106,7 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 
 // answered notes that the placer has not panicked for w.
 func (m *Machine) answered(w *Waiter) {
-	if t := w.trouble; t != nil && m.now.After(t.struck) {
+	if t := w.rare; t != nil && m.now.After(t.struck) {
 		t.panics = 0 // not consecutive
 	}
 }

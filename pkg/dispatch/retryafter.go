@@ -111,6 +111,8 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 	switch o {
 	case OutcomePreempted, OutcomeDraining:
 		return m.places.soon()
+	case OutcomeQuotaExceeded:
+		return w.rare.wait
 	case OutcomeFlowFull:
 		waiting := w.flow.waiting
 		if w.waiting {

@@ -26,6 +26,7 @@ type State struct {
 	Panics       uint64 // in the machine's decisions
 	Successes    uint64 // releases
 	PromotedHeld int    // leases granted by promotion
+	Metered      int    // tenants whose use of a quota is known
 }
 
 // Config returns the configuration in use. The caller must not change what it refers to.
@@ -47,7 +48,7 @@ func (m *Machine) State() State {
 		LowerBound: bound(band.Lower), Watermark: bound(band.Watermark), UpperBound: bound(band.Upper),
 		Capacity: m.ledger.Capacity(), Unbounded: unbounded, LiveFlows: m.flows.n, Draining: m.draining,
 		Panics: m.counts.panics, Attempts: m.counts.attempts, Successes: m.counts.successes,
-		PromotedHeld: m.ledger.Promoted(),
+		PromotedHeld: m.ledger.Promoted(), Metered: m.quotas.Len(),
 	}
 }
 

@@ -34,14 +34,14 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	                         role, prefill (the tokens that it may have to read, as a prefill engine);
 //	                         "engine NAME gone" takes it out of the pool
 //	ready NAME, unready NAME
-//	arrive FLOW KEY=VALUE …  tier (the configured default), class, cost, tokens, model, subset=ENGINE,…, deadline, n;
+//	arrive FLOW KEY=VALUE …  tier (the configured default), class, cost, tokens, uses (of its quota), model, subset=ENGINE,…, deadline, n;
 //	                         prompt (tokens), cached=ENGINE:TOKENS,… (how many of these each engine has), floor (all others);
 //	                         requests are named by flow and number: alice1, alice2. With "slow" the stream learns of a
 //	                         grant only by "told"
 //	pass FLOW                a request that is no inference arrives, and does not queue
 //	told NAME                the stream of a granted request has learned its destination
 //	answer NAME              the first byte of its answer is there
-//	complete NAME …          its answer is whole; cost is what it has really cost, status (200) and retry-after (in seconds)
+//	complete NAME …          its answer is whole; cost is what it has really cost, used what it has used of its quota, status (200) and retry-after (in seconds)
 //	                         what the engine has answered
 //	complete oldest n=N      the same for the oldest in flight, one after the other; prints who goes, in this order
 //	raise NAME, usage NAME   cost, tokens: the answer has outgrown its estimate; the usage is known in flight, or after the end
@@ -406,7 +406,7 @@ func (s *story) arrive(how string, a arguments) {
 	}
 	arrival := dispatch.Arrival{
 		Flow: flow, TierName: s.defaultTier(), Cost: fairqueue.Cost(a.number("cost", 1)),
-		Tokens: stock.Tokens(a.number("tokens", 0)), Placement: q, Owner: c,
+		Tokens: stock.Tokens(a.number("tokens", 0)), Tenant: flow, Uses: int64(a.number("uses", 0)), Placement: q, Owner: c,
 	}
 	if tier, given := a.named["tier"]; given {
 		arrival.TierName = tier

@@ -204,6 +204,9 @@ func (s *story) settle(c *character, a arguments) {
 	if _, given := a.named["cost"]; given {
 		cost = fairqueue.Cost(a.number("cost", 0))
 	}
+	if _, given := a.named["used"]; given {
+		s.m.Used(s.now, c.w.Granted(), int64(a.number("used", 0)))
+	}
 	s.event(nil, func() {
 		again := time.Duration(a.number("retry-after", 0)) * time.Second
 		if !s.m.Answered(s.now, c.w.Granted(), cost, dispatch.Answer{Status: a.number("status", 200), RetryAfter: again}) {

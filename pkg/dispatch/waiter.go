@@ -36,6 +36,10 @@ type Arrival struct {
 	Cost fairqueue.Cost
 	// Tokens is what it takes of the stock in tokens, as far as is known; less than 1 means as many as its cost.
 	Tokens stock.Tokens
+	// Tenant is the identity whose quota counts the request; empty means that none does. Uses is how many tokens its prompt
+	// and its answer are estimated to have; less than 1 means as many as its cost.
+	Tenant string
+	Uses   int64
 	// Deadline is the client's own; zero means none.
 	Deadline time.Time
 	// Placement is its constraint on endpoints.
@@ -60,10 +64,10 @@ type Waiter struct {
 
 	begun uint32 // of the lease, with circuits: when it was taken, in ms after Machine.born, modulo 2^32
 
-	waited  time.Duration
-	retry   time.Duration
-	number  uint64
-	trouble *trouble // nil if there was none
+	waited time.Duration
+	retry  time.Duration
+	number uint64
+	rare   *rare // nil if there is nothing
 }
 
 // Owner returns Arrival.Owner.
@@ -95,10 +99,10 @@ func (w *Waiter) RetryAfter() time.Duration { return w.retry }
 
 // Failure returns what ended a request as OutcomeInternal, or the *fairqueue.LimitError that ended it as OutcomeQueueFull.
 func (w *Waiter) Failure() error {
-	if w.trouble == nil {
+	if w.rare == nil {
 		return nil
 	}
-	return w.trouble.failure
+	return w.rare.failure
 }
 
 // WasQueued reports whether the request was ever in the queue.

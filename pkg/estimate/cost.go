@@ -35,6 +35,12 @@ type Usage struct {
 	Output int64
 }
 
+// Tokens returns the length of the prompt and of all answers, at most 2 × MaxTokens.
+func (u Usage) Tokens() int64 {
+	u = u.bounded()
+	return u.Input + u.Output
+}
+
 func (u Usage) bounded() Usage {
 	u.Input, u.Output = bounded(u.Input), bounded(u.Output)
 	u.Cached = min(bounded(u.Cached), u.Input)

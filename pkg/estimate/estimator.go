@@ -94,9 +94,15 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 // Unfinished returns the cost of a request whose answers have ended without usage, and were produced for the given time.
 // estimated is what was estimated for it, or more where the answer has shown that it used more.
 func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Duration) Cost {
-	input := max(estimated.Input, e.untaught(r, e.models[r.Model], r.Rest, 0))
-	output := max(estimated.Output, min(times(r.answers(), e.chargedRate(r).over(produced)), r.MostOutput()))
-	return max(estimated.Cost, e.cfg.Weights.Cost(Usage{Input: input, Output: output}))
+	return max(estimated.Cost, e.cfg.Weights.Cost(e.UnfinishedUsage(r, estimated, produced)))
+}
+
+// UnfinishedUsage returns the usage that Unfinished charges, at least.
+func (e *Estimator) UnfinishedUsage(r *Request, estimated Estimate, produced time.Duration) Usage {
+	return Usage{
+		Input:  max(estimated.Input, e.untaught(r, e.models[r.Model], r.Rest, 0)),
+		Output: max(estimated.Output, min(times(r.answers(), e.chargedRate(r).over(produced)), r.MostOutput())),
+	}
 }
 
 // Refused returns the cost of a request that was refused without usage, so long after it was sent: of the estimate, which

@@ -41,6 +41,9 @@ func (st *mainStream) offer() error {
 		Deadline:    q.Deadline,
 		Placement:   placement,
 	}
+	if st.cfg.Quotas && !q.PassesOn {
+		r.Tenant, r.Uses = st.quotaOf()
+	}
 	if d, ok := st.reader.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d
 	}

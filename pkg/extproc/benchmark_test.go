@@ -60,6 +60,7 @@ type quickLease struct{}
 
 func (quickLease) Preempted() <-chan struct{}                { return nil }
 func (quickLease) Queued() (time.Duration, bool)             { return 0, false }
+func (quickLease) Quota() *flowcontrol.QuotaStanding         { return nil }
 func (quickLease) OnFirstByte() error                        { return nil }
 func (quickLease) OnPrefilled()                              {}
 func (quickLease) OnServed(flowcontrol.Endpoint)             {}

@@ -12,6 +12,8 @@ type Config struct {
 	request.Config
 	// OneFlow is set if the queue has a single flow (flows.discipline: none), which belongs to no caller.
 	OneFlow bool
+	// Quotas is set if tenants have quotas (tenantPolicies[].quota), so that the controller needs to know their names.
+	Quotas bool
 	// LongestWait is the longest TTL in the queue of any request (fairRequestQueue.queueTTL, tiers[].queueTimeout).
 	LongestWait time.Duration
 	// Responses is what clients and Envoy are told about outcomes (responses).

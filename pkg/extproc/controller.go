@@ -29,6 +29,7 @@ type Controller interface {
 type Lease interface {
 	Preempted() <-chan struct{}
 	Queued() (waited time.Duration, queued bool)
+	Quota() *flowcontrol.QuotaStanding
 	OnFirstByte() error
 	OnPrefilled()
 	OnServed(e flowcontrol.Endpoint)

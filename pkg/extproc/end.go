@@ -49,6 +49,9 @@ func (st *mainStream) complete() {
 	c := flowcontrol.Completion{Status: st.response.status, RetryAfter: st.response.again, Unsent: st.grant.sent.IsZero()}
 	defer func() { st.grant.lease.OnRequestComplete(c) }()
 	c.Cost = st.actualCost()
+	if charge := st.grant.charge; charge != nil {
+		c.Used, c.Unserved = charge.Used(), charge.Used() == 0
+	}
 	st.tellAffinity(&c)
 }
 

@@ -76,7 +76,7 @@ func TestPanicBeforeSendingIsNotCharged(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		c.settled(1)
-		if got, want := c.controller.leases[0].completed[0], (flowcontrol.Completion{Unsent: true, Cost: 1}); got != want {
+		if got, want := c.controller.leases[0].completed[0], (flowcontrol.Completion{Unsent: true, Cost: 1, Unserved: true}); got != want {
 			t.Errorf("completed %+v, want %+v", got, want)
 		}
 	})

@@ -105,6 +105,7 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeNoMemory:         "Too many request bodies are on their way. Please retry later.",
 	flowcontrol.OutcomeInternal:         "Internal error.",
 	flowcontrol.OutcomeUnknownModel:     "No model server serves this model.",
+	flowcontrol.OutcomeQuotaExceeded:    "Your quota of tokens is used up. Please retry later.",
 }
 
 // message returns the text of a rejection. It shows only errors that the sender can mend.

@@ -41,6 +41,7 @@ type fakeController struct {
 	waiting int
 	away    bool          // no endpoint is ready
 	queued  time.Duration // of the leases
+	quota   *flowcontrol.QuotaStanding
 
 	requests []*flowcontrol.Request
 	passedOn int
@@ -80,7 +81,7 @@ func (c *fakeController) verdict(err error) (Lease, error) {
 	defer c.mu.Unlock()
 	if err != nil {
 		c.outcomes++
-		return nil, &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err), RetryAfter: 1500 * time.Millisecond}
+		return nil, &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err), RetryAfter: 1500 * time.Millisecond, Quota: c.quota}
 	}
 	l := &fakeLease{controller: c, preempt: c.preempt}
 	c.leases = append(c.leases, l)
@@ -132,6 +133,8 @@ type fakeLease struct {
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
+
+func (l *fakeLease) Quota() *flowcontrol.QuotaStanding { return l.controller.quota }
 
 func (l *fakeLease) OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens) {
 	l.costs, l.tokens = append(l.costs, to), append(l.tokens, tokens)

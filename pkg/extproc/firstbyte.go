@@ -42,6 +42,9 @@ func (st *mainStream) releaseHeaders() error {
 		waited, _ := st.grant.waited()
 		own.set = st.server.queueState(waited)
 	}
+	if st.response.tellsQuota {
+		own.set = append(own.set, quotaState(st.grant.quota)...)
+	}
 	if st.response.strip != nil { // its length changes
 		own.remove = []string{"content-length"}
 	}

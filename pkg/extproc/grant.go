@@ -22,6 +22,8 @@ type grant struct {
 	affinity Affinity
 	// lease is nil until it is granted.
 	lease Lease
+	// quota is what is left of the tenant's quota; nil if none counts the request.
+	quota *flowcontrol.QuotaStanding
 	// preempted is nil if it cannot be preempted, or no longer.
 	preempted <-chan struct{}
 	// destination is the ordered list of endpoints that it may go to, and picked the first one; "" if it was not placed.
@@ -37,7 +39,7 @@ func (g *grant) take(l Lease) {
 	if l == nil {
 		return
 	}
-	g.lease, g.preempted = l, l.Preempted()
+	g.lease, g.preempted, g.quota = l, l.Preempted(), l.Quota()
 	address, fallbacks := g.placement.Chosen()
 	_, g.prefill = g.placement.Prefill()
 	g.picked, g.destination = address, address

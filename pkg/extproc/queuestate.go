@@ -32,18 +32,18 @@ func (s *shared) queueState(waited time.Duration) []*corev3.HeaderValueOption {
 	}
 }
 
-// Response headers that leave room for two more. Envoy takes 100 and 60 KiB of a model server, by the limits of the
-// cluster, and those of its listener, which Limits follow, do not count there.
+// Response headers that leave room for more. Envoy takes 100 and 60 KiB of a model server, by the limits of the cluster,
+// and those of its listener, which Limits follow, do not count there.
 const (
-	roomyHeaders     = 98
+	mostHeaders      = 100
 	roomyHeaderBytes = 60<<10 - 512
 )
 
-// crowded reports whether response headers are so many or so large that Envoy may not take two more.
-func crowded(list []*corev3.HeaderValue) bool {
+// crowded reports whether response headers are so many or so large that Envoy may not take so many more.
+func crowded(list []*corev3.HeaderValue, more int) bool {
 	size := 0
 	for _, hv := range list {
 		size += len(hv.Key) + len(hv.RawValue) + len(hv.Value)
 	}
-	return len(list) > roomyHeaders || size > roomyHeaderBytes
+	return len(list) > mostHeaders-more || size > roomyHeaderBytes
 }

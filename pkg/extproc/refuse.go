@@ -36,6 +36,7 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 		waited, _ := st.grant.waited()
 		headers = st.server.queueState(waited)
 	}
+	headers = append(headers, quotaState(rej.Quota)...)
 	last := st.cfg.rejections.reply(st.wordedForCaller(rej), st.request.ErrorShape(), headers...)
 	if st.cfg.Responses.Metadata {
 		var m codec.Metadata

@@ -26,6 +26,8 @@ type response struct {
 	strip *usage.Strip
 	// tells is set if its headers tell the client the queue's state.
 	tells bool
+	// tellsQuota is set if its headers tell the client what is left of its quota.
+	tellsQuota bool
 	// elsewhere is the endpoint that served, if it is not the one picked.
 	elsewhere string
 }

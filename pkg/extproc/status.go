@@ -25,6 +25,7 @@ var seedStatus = statusTable{
 	flowcontrol.OutcomeNoMemory:         503,
 	flowcontrol.OutcomeInternal:         500,
 	flowcontrol.OutcomeUnknownModel:     404,
+	flowcontrol.OutcomeQuotaExceeded:    429,
 }
 
 // preset is a status table and the other particulars of the rejections of one system.

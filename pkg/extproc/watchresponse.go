@@ -3,6 +3,7 @@ package extproc
 import (
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
@@ -22,7 +23,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		r.reading.ReadBody(head.events)
 	}
 	r.beginStrip(head)
-	r.tells = st.grant.lease != nil && st.wantsQueueState() && !crowded(h.GetHeaders().GetHeaders())
+	st.choosesHeaders(h.GetHeaders().GetHeaders())
 	r.elsewhere = st.server.elsewhere.move(m.GetMetadataContext(), st.grant.picked, st.grant.lease)
 	if st.modes.echoesResponse && !h.GetEndOfStream() {
 		st.state.enter(holding)
@@ -32,6 +33,18 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 		return nil
 	}
 	return st.releaseHeaders()
+}
+
+// choosesHeaders chooses the headers that the response gets besides its own, as far as there is room for them.
+func (st *mainStream) choosesHeaders(own []*corev3.HeaderValue) {
+	r, more := &st.response, 0
+	if st.grant.quota != nil {
+		more = len(quotaHeaders)
+		r.tellsQuota = !crowded(own, more)
+	}
+	if st.grant.lease != nil && st.wantsQueueState() {
+		r.tells = !crowded(own, more+2)
+	}
 }
 
 // holdBody looks for the first token in a part of the response body, and keeps the part if it comes before it.

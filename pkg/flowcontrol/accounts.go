@@ -23,6 +23,7 @@ type accounts struct {
 	tierPressure                     *prometheus.Desc
 	tierQueued, tierInflight         *prometheus.Desc
 	deficit                          *prometheus.Desc
+	quotas                           *prometheus.Desc
 	mu                               sync.Mutex
 	tiers                            []dispatch.TierState
 }
@@ -56,6 +57,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 			"two flows.", "tier"),
 		preempted: desc("preempted_total", "Requests in flight cancelled in favour of a higher tier.",
 			"victim_tier", "by_tier"),
+		quotas:       desc("quota_tenants", "Tenants whose use of a quota is known."),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
 		tierInflight: desc("tier_inflight", "Leases that a tier holds.", "tier"),
 		deficit: desc("class_deficit", "Cost that a class of a tier may still serve in its turn; below 0: what it owes. ring is the model of a "+
@@ -72,6 +74,7 @@ func (a *accounts) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		a.upper, a.lower, a.watermark, a.ready, a.flows, a.capacity, a.attempts, a.successes, a.displaced, a.promotions,
 		a.panics, a.preempted, a.entitled, a.gap, a.bound, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure, a.deficit,
+		a.quotas,
 	} {
 		out <- d
 	}
@@ -91,6 +94,7 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	}
 	gauge(a.upper, state.UpperBound)
 	gauge(a.lower, state.LowerBound)
+	gauge(a.quotas, float64(state.Metered))
 	gauge(a.watermark, state.Watermark)
 	gauge(a.ready, float64(state.Ready))
 	gauge(a.flows, float64(state.Flows))

@@ -118,7 +118,7 @@ func (m *machine) arrive(now time.Time, w *waiter, r *Request, deadline time.Tim
 func arrivalOf(w *waiter, r *Request, deadline time.Time) dispatch.Arrival {
 	return dispatch.Arrival{
 		Flow: r.Flow, Path: r.Path, TierName: r.TierName, Tier: r.Tier, Cost: r.Cost, Tokens: r.Tokens, Deadline: deadline, Placement: r.Placement,
-		Owner: w,
+		Tenant: r.Tenant, Uses: r.Uses, Owner: w,
 	}
 }
 

@@ -37,6 +37,14 @@ func (l *Lease) Endpoint() Endpoint { return l.Granted().Endpoint() }
 // Queued returns how long the request waited in the queue; ok is false for a bypass.
 func (l *Lease) Queued() (time.Duration, bool) { return l.Waited(), !l.Bypassed() }
 
+// Quota returns what is left of the tenant's quota, as of the request's arrival; nil if no quota counts the request.
+func (l *Lease) Quota() *QuotaStanding {
+	if s, ok := l.Waiter.Quota(); ok {
+		return &s
+	}
+	return nil
+}
+
 // Preempted returns a channel that is closed when the lease is preempted: the stream then answers with the response of
 // ErrPreempted. It is nil (blocks for ever) for a lease that can never be preempted.
 func (l *Lease) Preempted() <-chan struct{} { return l.preempted }
@@ -111,14 +119,18 @@ func (l *Lease) OnRequestComplete(done Completion) {
 func (c *RequestQueueController) complete(w *waiter, done Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
+	_, metered := w.Quota()
 	judged := c.config.Circuits && !done.Unsent && done.Status > 0
-	if judged || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
+	if judged || metered || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
 		now = time.Now()
 	}
 	defer c.end(now, nil)
 	settled = w.Stage() != dispatch.StageEnded
 	if settled && !done.Unsent {
 		actual = done.Cost
+	}
+	if metered {
+		c.meter(now, w, done)
 	}
 	if judged {
 		c.machine.Answered(now, w.Granted(), done.Cost, dispatch.Answer{Status: done.Status, RetryAfter: done.RetryAfter})
@@ -130,4 +142,14 @@ func (c *RequestQueueController) complete(w *waiter, done Completion) (settled b
 		preempted = rejectionOf(&w.Waiter)
 	}
 	return settled, actual, preempted
+}
+
+// meter tells the tenant's quota what the request has used, as far as that is known.
+func (c *RequestQueueController) meter(now time.Time, w *waiter, done Completion) {
+	switch {
+	case done.Unsent || done.Unserved:
+		c.machine.Used(now, w.Granted(), 0)
+	case done.Used > 0:
+		c.machine.Used(now, w.Granted(), done.Used)
+	}
 }

@@ -31,6 +31,7 @@ const (
 	OutcomeNoMemory         = dispatch.OutcomeNoMemory
 	OutcomeInternal         = dispatch.OutcomeInternal
 	OutcomeUnknownModel     = dispatch.OutcomeUnknownModel
+	OutcomeQuotaExceeded    = dispatch.OutcomeQuotaExceeded
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = dispatch.NumOutcomes
@@ -45,6 +46,8 @@ var (
 	ErrPreempted  = errors.New("flowcontrol: preempted in favour of a higher tier")
 	ErrNoEndpoint = errors.New("flowcontrol: no endpoint can take the request")
 	ErrDraining   = errors.New("flowcontrol: shutting down")
+	// ErrQuotaExceeded means that the tenant's quota has no room for the request.
+	ErrQuotaExceeded = errors.New("flowcontrol: the tenant's quota is used up")
 	// The following are decided by extproc before it asks the controller, and counted here.
 	ErrBadRequest = errors.New("flowcontrol: malformed request")
 	ErrTooLarge   = errors.New("flowcontrol: request too large")
@@ -77,6 +80,7 @@ var sentinels = [NumOutcomes]error{
 	OutcomeNoMemory:         ErrNoMemory,
 	OutcomeInternal:         errInternal,
 	OutcomeUnknownModel:     ErrUnknownModel,
+	OutcomeQuotaExceeded:    ErrQuotaExceeded,
 }
 
 // OutcomeOf maps an error of TryEnqueue, or nil, to its outcome; an unknown error is OutcomeInternal.
@@ -98,7 +102,12 @@ type Rejection struct {
 	// RetryAfter is when the client should retry, already spread (each rejection has a time of its own); 0 means that
 	// the client is not told.
 	RetryAfter time.Duration
+	// Quota is what is left of the tenant's quota; nil if no quota has counted the request.
+	Quota *QuotaStanding
 }
+
+// QuotaStanding is what is left of a tenant's quota; see quota.Standing.
+type QuotaStanding = dispatch.QuotaStanding
 
 // Error implements error.
 func (r *Rejection) Error() string { return r.Err.Error() }
@@ -111,6 +120,9 @@ func rejectionOf(w *dispatch.Waiter) *Rejection {
 	r := &Rejection{Err: sentinels[w.Outcome()], Outcome: w.Outcome(), RetryAfter: w.RetryAfter()}
 	if err := w.Failure(); err != nil {
 		r.Err = err
+	}
+	if s, ok := w.Quota(); ok {
+		r.Quota = &s
 	}
 	return r
 }

@@ -30,6 +30,7 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 		OutcomeNoMemory:         ErrNoMemory,
 		OutcomeInternal:         errors.New("anything else"),
 		OutcomeUnknownModel:     ErrUnknownModel,
+		OutcomeQuotaExceeded:    ErrQuotaExceeded,
 	}
 	reasons := map[string]Outcome{}
 	for o := range Outcome(NumOutcomes) {

@@ -25,6 +25,7 @@ type Recorder interface {
 	Signals(now time.Time, e Endpoint, s dispatch.Signals)
 	Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
 	TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens)
+	Used(now time.Time, l *dispatch.Lease, tokens int64)
 	Configure(now time.Time, cfg dispatch.Config)
 	Drain(now time.Time)
 	Advance(now time.Time)
@@ -144,6 +145,13 @@ func (m *machine) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, to
 		m.recorder.TrueUp(now, l, to, tokens)
 	}
 	m.Machine.TrueUp(now, l, to, tokens)
+}
+
+func (m *machine) Used(now time.Time, l *dispatch.Lease, tokens int64) {
+	if m.recorder != nil {
+		m.recorder.Used(now, l, tokens)
+	}
+	m.Machine.Used(now, l, tokens)
 }
 
 func (m *machine) Configure(now time.Time, cfg dispatch.Config) error {

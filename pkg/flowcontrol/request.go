@@ -27,6 +27,10 @@ type Request struct {
 	Cost fairqueue.Cost
 	// Tokens is what it takes of the stock in tokens, as far as is known; 0 means as many as its cost.
 	Tokens Tokens
+	// Tenant is the identity whose quota counts the request; empty means that none does. Uses is how many tokens its prompt
+	// and its answer are estimated to have; 0 means as many as its cost.
+	Tenant string
+	Uses   int64
 	// Deadline is the client's own (from the stream or a deadline header); zero means none.
 	Deadline time.Time
 	// Placement is its constraint on endpoints, computed before the lock is acquired.
@@ -61,4 +65,8 @@ type Completion struct {
 	Unsent bool
 	// Cost is the real cost of the request, or fairqueue.UnknownCost, the zero value.
 	Cost fairqueue.Cost
+	// Used is how many tokens its prompt and its answer had; 0 if that is not known. Unserved means that the model server
+	// did not do what it was asked for, so that the tenant's quota gets the tokens back.
+	Used     int64
+	Unserved bool
 }

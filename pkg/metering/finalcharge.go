@@ -61,6 +61,7 @@ func (m *Meter) end(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 		defer m.mu.Unlock()
 		m.seen.known(e.By, now)
 		m.estimator.Learn(&c.request, u, e.Took)
+		c.used = u.Tokens()
 		return c.cfg.Weights.Cost(u), ByUsage
 	case e.Unsent:
 		return 1, ByNothing
@@ -75,6 +76,9 @@ func (m *Meter) end(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	defer m.mu.Unlock()
 	m.seen.count(true)
 	cost := m.estimator.Unfinished(&c.request, c.estimated, e.Produced)
+	if e.Status < 400 {
+		c.used = m.estimator.UnfinishedUsage(&c.request, c.estimated, e.Produced).Tokens()
+	}
 	if e.Answered {
 		m.estimator.LearnTime(&c.request, e.Produced)
 	}

@@ -16,8 +16,17 @@ type Charge struct {
 	// fixed is set if what the prompt is charged was fixed, to so many uncached tokens.
 	fixed    bool
 	uncached int64
-	cfg      *estimate.Config
+	// used is how many tokens the request has used, at its end.
+	used int64
+	cfg  *estimate.Config
 }
+
+// Uses returns how many tokens the prompt and the answer are estimated to have.
+func (c *Charge) Uses() int64 { return c.estimated.Input + c.estimated.Output }
+
+// Used returns how many tokens the prompt and the answer had, after Meter.End: by their usage, or by what is charged without
+// one; 0 if the engine did not do what it was asked for.
+func (c *Charge) Used() int64 { return c.used }
 
 // Estimated returns the estimate, raised by reports.
 func (c *Charge) Estimated() estimate.Estimate { return c.estimated }

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/quota"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -67,6 +68,7 @@ type driver struct {
 	story     []deed         // what became of whom, in order
 	forgetful bool           // the first preemptor is not recorded
 	forgot    bool           // it has come
+	quotas    bool           // of two flows
 	circuits  bool           // engines that fail are shut; the oracle of TestExplain does not know a place that an arrival's event frees
 }
 
@@ -75,7 +77,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *driver {
 	t.Helper()
 	d := &driver{
-		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{}, circuits: seed%3 != 2,
+		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{}, circuits: seed%3 != 2, quotas: seed%2 == 1,
 	}
 	if seed%2 == 0 {
 		d.classes = rand.New(rand.NewPCG(seed, 2))
@@ -132,6 +134,9 @@ func (d *driver) someConfig() dispatch.Config {
 				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(4)),
 			})
 		}
+	}
+	if d.quotas {
+		c.Quotas.Tenants = map[string]quota.Limit{"flow-1": {Tokens: 200, Window: time.Second}, "flow-2": {Tokens: 900, Window: time.Minute}}
 	}
 	c.EnqueueAll = !d.chance(4)
 	c.HoldWhenEmpty = !d.chance(4)
@@ -295,6 +300,9 @@ func (d *driver) arrive() {
 			a.Path.Ring, a.Path.Prompt = []string{"", "r"}[l.IntN(2)], fairqueue.PromptOf(int64(l.IntN(100)), int64(l.IntN(50)))
 		}
 	}
+	if d.quotas {
+		a.Tenant, a.Uses = a.Flow, int64(d.machine.Arrived()%40)
+	}
 	if d.chance(4) {
 		a.Deadline = d.now.Add(time.Duration(d.lot.IntN(3000)) * time.Millisecond)
 	}
@@ -355,6 +363,11 @@ func (d *driver) finish() {
 			cost = fairqueue.Cost(d.lot.IntN(60))
 		}
 		lot := rand.New(rand.NewPCG(d.machine.Arrived(), 78))
+		if _, metered := l.Quota(); metered {
+			tokens := int64(lot.IntN(60))
+			d.recorder.Used(d.now, l.Lease(), tokens)
+			d.machine.Used(d.now, l.Lease(), tokens)
+		}
 		if lot.IntN(4) == 0 {
 			d.recorder.Complete(d.now, l.Lease(), cost)
 			d.call(func() { d.machine.Complete(d.now, l.Lease(), cost) })

@@ -35,6 +35,11 @@ func (p *player) begin(k kind, now time.Time) error {
 	case prompted:
 		p.ring, p.prompt = p.in.text(), fairqueue.PromptOf(p.in.signed(), p.in.signed())
 		return nil
+	case metered:
+		p.tenant, p.uses = p.in.text(), p.in.signed()
+		return nil
+	case used:
+		return p.held(func(l *dispatch.Lease) { m.Used(now, l, p.in.signed()) })
 	case served:
 		return p.held(func(l *dispatch.Lease) { m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed())) })
 	case complete, answered:
@@ -200,6 +205,7 @@ func (p *player) arrive(k kind, now time.Time) error {
 	flags := in.octet()
 	r := &request{}
 	a := dispatch.Arrival{Flow: in.text(), Tier: int(in.signed()), Cost: fairqueue.Cost(in.signed()), Owner: r}
+	a.Tenant, a.Uses, p.tenant, p.uses = p.tenant, p.uses, "", 0
 	if flags&hasTokens != 0 {
 		a.Tokens = stock.Tokens(in.signed())
 	}

@@ -103,6 +103,7 @@ func (r *Recorder) hidden(cfg dispatch.Config) dispatch.Config {
 	}
 	cfg.Queue.Weights = rekeyed(cfg.Queue.Weights, r.hide)
 	cfg.Queue.FlowCapacities = rekeyed(cfg.Queue.FlowCapacities, r.hide)
+	cfg.Quotas.Tenants = rekeyed(cfg.Quotas.Tenants, r.hide)
 	return cfg
 }
 

@@ -67,6 +67,11 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 		r.signed(int64(p.Prompt.Raw))
 		r.signed(int64(p.Prompt.Cached))
 	}
+	if a.Tenant != "" {
+		before(metered)
+		r.text(a.Tenant, r.hide)
+		r.signed(a.Uses)
+	}
 	first(k, now)
 	r.own = w
 	flags := len(r.buf)
@@ -269,6 +274,17 @@ func (r *Recorder) Raise(now time.Time, l *dispatch.Lease, to fairqueue.Cost, to
 // TrueUp records the actual cost and tokens of a request in flight.
 func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	r.cost(trueUp, now, l, to, tokens)
+}
+
+// Used records how many tokens a request has used of its tenant's quota.
+func (r *Recorder) Used(now time.Time, l *dispatch.Lease, tokens int64) {
+	w := l.Waiter()
+	if w.Lease() == nil {
+		r.nothing()
+		return
+	}
+	r.about(used, now, w)
+	r.signed(tokens)
 }
 
 func (r *Recorder) cost(k kind, now time.Time, l *dispatch.Lease, to fairqueue.Cost, tokens stock.Tokens) {

@@ -68,6 +68,8 @@ type player struct {
 	atPrefill *scheduling.Ratings // of the next arrival, if its record comes before that
 	ring      string              // and these, likewise
 	prompt    fairqueue.Prompt
+	tenant    string // whose quota counts it
+	uses      int64
 
 	watch watcher // nil if nobody watches
 }

@@ -21,6 +21,7 @@ func withHashedFlows(flow *flowcontrol.Config, streams *extproc.Config) {
 	streams.HashFlowKeys = true
 	flow.Queue.Weights = alsoHashed(flow.Queue.Weights)
 	flow.Queue.FlowCapacities = alsoHashed(flow.Queue.FlowCapacities)
+	flow.Quotas.Tenants = alsoHashed(flow.Quotas.Tenants)
 }
 
 func alsoHashed[V any](of map[string]V) map[string]V {

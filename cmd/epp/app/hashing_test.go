@@ -15,7 +15,8 @@ func TestHashFlowKeys(t *testing.T) {
 	hash := func(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(s)))[:7+32] }
 	const text = `
 flows: { key: [ "header:authorization", model ], weights: { sk-1: 3, m/m: 2, HASH: 5 }, capacities: { sk-1: 7 } }
-tenantPolicies: { sk-1: { maxClass: default } }
+cost: tokens
+tenantPolicies: { sk-1: { maxClass: default, quota: { tokens: 9, window: 1h } } }
 `
 	d, err := config.Load(config.Source{Profile: config.ProfileWFQ, Text: []byte(strings.Replace(text, "HASH", `"`+hash("sk-2")+`"`, 1))})
 	if err != nil {
@@ -26,7 +27,7 @@ tenantPolicies: { sk-1: { maxClass: default } }
 	flow, streams := o.converted(&d)
 	w := flow.Queue.Weights
 	if w[hash("sk-1")] != 3_000_000 || w[hash("sk-2")] != 5_000_000 || w["m/m"] != 2_000_000 ||
-		flow.Queue.FlowCapacities[hash("sk-1")] != 7 || !streams.HashFlowKeys {
+		flow.Queue.FlowCapacities[hash("sk-1")] != 7 || flow.Quotas.Tenants[hash("sk-1")].Tokens != 9 || !streams.HashFlowKeys {
 		t.Errorf("weights %v, capacities %v", w, flow.Queue.FlowCapacities)
 	}
 	c := configuration{document: d, hashed: true}

@@ -1,0 +1,46 @@
+package extproc
+
+import (
+	"strconv"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
+)
+
+// A tenant with a quota of tokens is told what is left of it, in the headers that OpenAI's API has for that:
+//
+//	x-ratelimit-limit-tokens      the quota
+//	x-ratelimit-remaining-tokens  what is left of it after this request, of which the estimate counts
+//	x-ratelimit-reset-tokens      the time until all of it is free again, if nothing more is used: 6m0s, 350ms
+//
+// A rejection has them too; what that request had reserved is free again. The headers are missing where those of
+// queuestate.go are.
+var quotaHeaders = [...]string{"x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"}
+
+// quotaState returns the headers for a standing; none for nil.
+func quotaState(s *flowcontrol.QuotaStanding) []*corev3.HeaderValueOption {
+	if s == nil {
+		return nil
+	}
+	reset := (s.Reset + time.Millisecond - 1).Truncate(time.Millisecond)
+	return []*corev3.HeaderValueOption{
+		setHeader(quotaHeaders[0], strconv.FormatInt(s.Limit, 10)),
+		setHeader(quotaHeaders[1], strconv.FormatInt(s.Remaining, 10)),
+		setHeader(quotaHeaders[2], reset.String()),
+	}
+}
+
+// quotaOf returns the tenant whose quota counts the request, and how many tokens it is estimated to use; 0 means as many as
+// its cost.
+func (st *mainStream) quotaOf() (tenant string, uses int64) {
+	if tenant = st.request.Tenant; tenant == "" {
+		tenant = request.Anonymous
+	}
+	if c := st.grant.charge; c != nil {
+		uses = c.Uses()
+	}
+	return tenant, uses
+}
