@@ -37,8 +37,8 @@ type Config struct {
 // DefaultConfig returns a configuration without quotas.
 func DefaultConfig() Config { return Config{MostAccounts: 100_000} }
 
-// Of returns a tenant's quota.
-func (c *Config) Of(tenant string) Limit { return c.Tenants[tenant] }
+// Limit returns the quota of a tenant.
+func (c *Config) Limit(tenant string) Limit { return c.Tenants[tenant] }
 
 // Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
