@@ -104,7 +104,7 @@ func showConfig(profile, file string, stdout, stderr io.Writer) int {
 			return failed(stderr, err)
 		}
 	}
-	d, err := config.Show(config.Source{Text: text, Profile: profile})
+	d, err := config.Load(config.Source{Text: text, Profile: profile})
 	if err != nil {
 		return failed(stderr, err)
 	}

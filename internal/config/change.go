@@ -16,7 +16,6 @@ const (
 // time is a problem too. The error is Problems and lists all of them.
 func Reload(source Source, running Document) (Document, error) {
 	d, lines, problems := layers(source)
-	problems = append(problems, d.unsupported()...)
 	if _, err := Profile(d.Profile); err == nil && problems.readable() { // else everything would seem to have changed
 		problems = append(problems, d.frozenProblems(running)...)
 	}

@@ -45,7 +45,7 @@ requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend:
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, maxTokensInFlightPerFlow: 120,
   maxTokensInFlightPerFlowPerBackend: 60, watermarkTokensPerBackend: 90, lowerBoundTokensPerBackend: 80, upperBoundTokensPerBackend: 100, victimOrder: least-cost }
-flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, tieBreak: newcomer, unknownModels: shared, anonymous: shared, order: edf, ageing: 6s }
+flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, fairshare: { window: 1m, threshold: 0.75, waitBonus: 2.5, burstRate: 7, burstCap: 70, burstDecay: 0.25 }, tieBreak: newcomer, unknownModels: shared, anonymous: shared, order: edf, ageing: 6s }
 replaceTiers: true
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 classes: [ { name: c, quantum: 9, order: wspt, ageing: 5s, family: f, bucket: b },
@@ -89,6 +89,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	}
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
+			"FairShare:{Window:1m0s Threshold:750000 WaitBonus:2500000 BurstRate:7 BurstCap:70 BurstDecay:250000} " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1 Ageing:5s Ring: Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}} " +
 			"{Name:d Quantum:8 Order:2 Ageing:0s Ring:m Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}}] Order:2 Ageing:6s LocalityQuantum:0 Cursor:1 Priorities:true Levels:0}",
@@ -174,7 +175,7 @@ func TestWords(t *testing.T) {
 		"fairRequestQueue.cursor":            {"stay": fairqueue.Stay, "advance": fairqueue.Advance},
 		"fairRequestQueue.topTier":           {"guaranteed": true, "fair": false},
 		"requestQueueController.victimOrder": {"newest": dispatch.NewestFirst, "least-cost": dispatch.LeastCostFirst},
-		"flows.discipline":                   {"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "none": fairqueue.OneFlow},
+		"flows.discipline":                   {"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "fairshare": fairqueue.FairShare, "none": fairqueue.OneFlow},
 		"flows.tieBreak":                     {"arrival": fairqueue.ByArrival, "newcomer": fairqueue.NewcomerFirst},
 		"flows.order":                        {"fcfs": fairqueue.FCFS, "wspt": fairqueue.WSPT, "edf": fairqueue.EDF, "locality": fairqueue.Locality},
 	}

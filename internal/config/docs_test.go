@@ -45,9 +45,6 @@ They take the place of ` + "`watermarkPerBackend`, `lowerBoundPerBackend` and `u
 three, since poppers fill only to the lower bound; a layer that names the watermark and not a bound derives that bound
 from it.
 
-Fields marked † are not acted upon yet with the values named beside the mark: such a value is an error. A profile marked
-† has such values, and is refused.
-
 **Changes at run time.** A change of the file is validated and then applied to the running queue; an invalid one is
 refused with every problem named, and the old configuration stays.
 %s cannot change at run time and are refused by name.
@@ -209,14 +206,8 @@ func (p *docsPages) rows(path, page string) string {
 
 // row returns the row of a key.
 func (p *docsPages) row(k key) string {
-	mark := ""
-	if words, ok := k.Tag.Lookup("missing"); ok {
-		mark = docsWords(strings.Fields(words))
-	} else if k.path == "profile" {
-		mark = docsWords(slices.DeleteFunc(Profiles(), func(name string) bool { return !refused(name) }))
-	}
 	value, others := p.values(k)
-	return fmt.Sprintf("| `%s`%s | %s | %s | %s | %s |\n", k.path, mark, value, strings.Join(others, "<br>"), p.meaning[k.path], p.why(k))
+	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", k.path, value, strings.Join(others, "<br>"), p.meaning[k.path], p.why(k))
 }
 
 // values returns the default of a key, and the profiles that have another.
@@ -233,7 +224,7 @@ func (p *docsPages) values(k key) (value string, others []string) {
 	value = docsValue(fieldAt(p.documents[DefaultProfile], k.path))
 	for _, name := range Profiles() {
 		if other := docsValue(fieldAt(p.documents[name], k.path)); other != value {
-			others = append(others, docsProfile(name)+": "+other)
+			others = append(others, name+": "+other)
 		}
 	}
 	return value, others
@@ -267,22 +258,6 @@ func (p *docsPages) list(k key) string {
 	}
 	value, others := p.values(k)
 	return p.meaning[k.path] + "\n\n" + strings.Join(append([]string{"Default: " + value}, others...), "; ") + ". " + p.why(k)
-}
-
-// docsWords marks words that are not implemented.
-func docsWords(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return " († `" + strings.Join(words, "`, `") + "`)"
-}
-
-// docsProfile returns the name of a profile, marked if it is refused.
-func docsProfile(name string) string {
-	if refused(name) {
-		return name + " †"
-	}
-	return name
 }
 
 func docsValue(v reflect.Value) string {

@@ -21,17 +21,9 @@ type Source struct {
 	Override func(*Document)
 }
 
-// Load returns the effective configuration of a source: defaults, profile, file and overrides, all of it validated. A
-// value that this build does not implement is a problem too. The error is Problems and lists all of them; with an error
-// the document must not be used.
+// Load returns the effective configuration of a source: defaults, profile, file and overrides, all of it validated. The
+// error is Problems and lists all of them; with an error the document must not be used.
 func Load(source Source) (Document, error) {
-	d, lines, problems := layers(source)
-	problems = append(problems, d.unsupported()...)
-	return d, d.inText(problems.locate(lines)).err()
-}
-
-// Show is Load without checking whether this build implements all of it.
-func Show(source Source) (Document, error) {
 	d, lines, problems := layers(source)
 	return d, d.inText(problems.locate(lines)).err()
 }

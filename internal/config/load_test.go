@@ -54,18 +54,13 @@ func TestProfilesGolden(t *testing.T) {
 	}
 }
 
-// Every profile can be validated; one that this build does not implement is refused as a whole.
+// Every profile is valid.
 func TestLoadProfiles(t *testing.T) {
 	for _, name := range Profiles() {
-		_, err := Load(Source{Profile: name})
-		want := []string(nil)
-		if name == ProfileMindRouter {
-			want = []string{`profile: "mindrouter-fairshare": not supported yet: this build does not act upon its flows.discipline`}
+		if _, err := Load(Source{Profile: name}); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		if got := problemsOf(t, err); !slices.Equal(got, want) {
-			t.Errorf("%s: %q", name, got)
-		}
-		if listed := strings.Contains(ProfileList()+",", name+" (not supported yet),"); listed != (want != nil) {
+		if !strings.Contains(ProfileList()+",", name+",") {
 			t.Errorf("%s: %s", name, ProfileList())
 		}
 	}
@@ -103,7 +98,7 @@ func TestLoadReportsEverything(t *testing.T) {
 			"  flowCapacity: 20",
 			"  tierMode: even",
 			"  queueTTL: 2h",
-			"flows: { weights: { a: 0 }, key: [tenant], discipline: fairshare, order: efd }",
+			"flows: { weights: { a: 0 }, key: [tenant], discipline: fair, order: efd }",
 			"unknown: 1",
 		}, "\n")),
 		Override: func(d *Document) { d.RequestQueueController.NumPoppers = 0 },
@@ -114,7 +109,7 @@ func TestLoadReportsEverything(t *testing.T) {
 			"(did you mean recommended?) (line 3)",
 		"fairRequestQueue.flowCapacity: 20: must be at most totalCapacity (10) (line 6)",
 		`fairRequestQueue.tierMode: "even": must be one of strict, weighted (line 7)`,
-		`flows.discipline: "fairshare": not supported yet (line 9)`,
+		`flows.discipline: "fair": must be one of wfq, vtc, fairshare, none (did you mean fairshare?) (line 9)`,
 		`flows.order: "efd": must be one of fcfs, wspt, edf, locality (line 9)`,
 		"fairRequestQueue.queueTTL: 2h: must be above 0s and at most 1h (line 8)",
 		"flows.weights.a: 0: must be from 0.001 to 1000000 (line 9)",
@@ -227,20 +222,6 @@ func TestTierProblemsHaveTheirLines(t *testing.T) {
 		if got := problemsOf(t, err); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
 		}
-	}
-}
-
-// A word that this build does not implement is reported, another one is not.
-func TestNotYet(t *testing.T) {
-	d := Default()
-	d.Flows.Discipline = "fairshare"
-	want := []string{`flows.discipline: "fairshare": not supported yet`}
-	if got := problemsOf(t, d.unsupported()); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-	d.Flows.Discipline = DisciplineNone
-	if got := d.unsupported(); len(got) > 0 {
-		t.Errorf("got %q", got)
 	}
 }
 

@@ -34,16 +34,8 @@ var profileTexts = sync.OnceValue(func() map[string]*yaml.Node {
 // Profiles returns the names of the profiles, wfq first.
 func Profiles() []string { return slices.Clone(profiles) }
 
-// ProfileList returns these names in one text, with a mark at those that this build refuses.
-func ProfileList() string {
-	names := Profiles()
-	for i, name := range names {
-		if refused(name) {
-			names[i] += " (not supported yet)"
-		}
-	}
-	return strings.Join(names, ", ")
-}
+// ProfileList returns these names in one text.
+func ProfileList() string { return strings.Join(Profiles(), ", ") }
 
 // Profile returns a copy of a profile's document. The error for an unknown name lists the known ones.
 func Profile(name string) (Document, error) {

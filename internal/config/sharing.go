@@ -29,11 +29,14 @@ type Flows struct {
 	//
 	// Default: Without sources of tenants, as in the proposal, all requests are anonymous, and models are kept apart.
 	Anonymous string `yaml:"anonymous" default:"model" sets:"streams.Anonymous"`
-	// Order between flows: wfq (by virtual finish time), vtc (by the charges of each, over its weight), fairshare, or
-	// none (one flow). Charges are corrected to the real costs.
+	// Order between flows: wfq (by virtual finish time), vtc (by the charges of each, over its weight), fairshare (as vtc,
+	// with MindRouter's wait bonus, and less for a user of most of what was used recently) or none (one flow). Charges are
+	// corrected to the real costs.
 	//
 	// Default: The proposal's; it has golden numbers for this order.
-	Discipline string `yaml:"discipline" default:"wfq" sets:"controller.Queue.Discipline" reload:"refused" missing:"fairshare"`
+	Discipline string `yaml:"discipline" default:"wfq" sets:"controller.Queue.Discipline" reload:"refused"`
+	// What discipline fairshare reads; no other does. docs/mindrouter.md has its formula.
+	FairShare FairShare `yaml:"fairshare"`
 	// Order of flows with equal turns, which equal weights mostly have: arrival (earliest request first) or newcomer (a
 	// flow that has not been served since it began to wait, then the earliest request). With newcomer, a flow that
 	// sends now and then mostly need not wait for a grant to a flow that always waits. No effect with discipline none.
@@ -58,6 +61,36 @@ type Flows struct {
 	//
 	// Default: The proposal's order of flows does not ask what engines have cached.
 	LocalityQuantum int64 `yaml:"localityQuantum" default:"0" sets:"controller.Queue.LocalityQuantum"`
+}
+
+// FairShare configures discipline fairshare.
+type FairShare struct {
+	// Time in which what a flow has used is recent. From 1s to 24h. A change forgets what was used before it.
+	//
+	// Default: MindRouter's: long enough to tell a batch job from a chat, short enough to forget it over a coffee.
+	Window Duration `yaml:"window" default:"5m" sets:"controller.Queue.FairShare.Window"`
+	// Share of the recent use above which a flow's priority is lowered, or that to which its weight entitles it, if that is
+	// more. From 0.5 to 1; 1: never.
+	//
+	// Default: MindRouter's. At most one flow has more than half.
+	Threshold Decimal `yaml:"threshold" default:"0.5" sets:"controller.Queue.FairShare.Threshold"`
+	// Priority that each second of waiting adds, in units of cost at weight 1. From 0 to 1000.
+	//
+	// Default: MindRouter's. It breaks ties; nobody starves without it.
+	WaitBonus Decimal `yaml:"waitBonus" default:"0.1" sets:"controller.Queue.FairShare.WaitBonus"`
+	// Burst credit of each flow for a second in which nothing waits and nothing is in flight, in units of cost at weight 1;
+	// it is reported, and orders nothing. From 0 to 1073741824.
+	//
+	// Default: MindRouter's rate of credits.
+	BurstRate int64 `yaml:"burstRate" default:"100" sets:"controller.Queue.FairShare.BurstRate"`
+	// Largest burst credit of a flow, in units of cost at weight 1. From 0 to 1073741824.
+	//
+	// Default: MindRouter's, for each unit of weight, so that idle time does not turn weights round.
+	BurstCap int64 `yaml:"burstCap" default:"1000" sets:"controller.Queue.FairShare.BurstCap"`
+	// Part of the burst credits that stays when requests begin to wait. From 0 to 1.
+	//
+	// Default: MindRouter halves them.
+	BurstDecay Decimal `yaml:"burstDecay" default:"0.5" sets:"controller.Queue.FairShare.BurstDecay"`
 }
 
 // Tier is one strict priority level.

@@ -19,14 +19,15 @@ const (
 	// DefaultProfile is the profile of a configuration that names none.
 	DefaultProfile = ProfileRecommended
 
-	TiersWeighted   = "weighted"
-	DisciplineVTC   = "vtc"
-	DisciplineNone  = "none"
-	FlowTieArrival  = "arrival"
-	FlowTieNewcomer = "newcomer"
-	OrderEDF        = "edf"
-	OrderLocality   = "locality"
-	UnknownShared   = string(request.UnknownModelsShared)
+	TiersWeighted       = "weighted"
+	DisciplineVTC       = "vtc"
+	DisciplineFairShare = "fairshare"
+	DisciplineNone      = "none"
+	FlowTieArrival      = "arrival"
+	FlowTieNewcomer     = "newcomer"
+	OrderEDF            = "edf"
+	OrderLocality       = "locality"
+	UnknownShared       = string(request.UnknownModelsShared)
 
 	// The sources of a flow's identity.
 	SourceModel  = "model"
@@ -62,7 +63,7 @@ var enumerations = map[string]enumeration{
 	"fairRequestQueue.topTier":           {{"guaranteed", true}, {"fair", false}},
 	"requestQueueController.victimOrder": {{"newest", dispatch.NewestFirst}, {"least-cost", dispatch.LeastCostFirst}},
 	"flows.discipline": {
-		{"wfq", fairqueue.WFQ}, {DisciplineVTC, fairqueue.VTC}, {"fairshare", nil}, {DisciplineNone, fairqueue.OneFlow},
+		{"wfq", fairqueue.WFQ}, {DisciplineVTC, fairqueue.VTC}, {DisciplineFairShare, fairqueue.FairShare}, {DisciplineNone, fairqueue.OneFlow},
 	},
 	"flows.tieBreak":  {{FlowTieArrival, fairqueue.ByArrival}, {FlowTieNewcomer, fairqueue.NewcomerFirst}},
 	"flows.order":     orders,

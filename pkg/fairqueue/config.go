@@ -198,7 +198,7 @@ func (c *Config) Validate() error {
 		t.check(&ps, invalid.At("Tiers", i))
 	}
 	c.checkSharing(&ps)
-	if c.Discipline == FairShare {
+	if c.Discipline == FairShare || c.FairShare != (FairShareConfig{}) {
 		c.FairShare.check(&ps, invalid.At("FairShare"))
 	}
 	return ps.Err()

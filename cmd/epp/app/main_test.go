@@ -32,7 +32,7 @@ func TestMainExits(t *testing.T) {
 		"help": {
 			[]string{"--help"},
 			0,
-			[]string{"--grpc-port port", "(default 9002)", "--queue-ttl duration", "(default 30s)", "--slots-per-backend=n", "mindrouter-fairshare (not supported yet)"},
+			[]string{"--grpc-port port", "(default 9002)", "--queue-ttl duration", "(default 30s)", "--slots-per-backend=n", "mindrouter-fairshare"},
 			nil,
 		},
 		"version":      {[]string{"--version"}, 0, []string{"epp "}, nil},

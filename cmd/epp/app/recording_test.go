@@ -22,9 +22,6 @@ func TestEveryProfileIsRecorded(t *testing.T) {
 	for _, name := range config.Profiles() {
 		o := testOptions()
 		o.Profile, o.Record = name, 1
-		if strings.Contains(config.ProfileList(), name+" (not supported yet)") {
-			continue
-		}
 		r := start(t, o)
 		granted(t, r.request(t.Context(), [2]string{"x-request-id", "the one"}))
 		status, file := r.debug("/debug/recording")
