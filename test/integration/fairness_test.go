@@ -16,10 +16,16 @@ import (
 // time, so requests arrive there in the order of the grants.
 func crowd(t *testing.T, weights string, grants int, flows ...string) []string {
 	t.Helper()
+	return crowdOf(t, single+"flows: { key: [\"header:x-tenant\"], weights: "+weights+" }\n", from, grants, flows...)
+}
+
+// crowdOf is crowd with another configuration and other requests.
+func crowdOf(t *testing.T, config string, request func(flow string) ask, grants int, flows ...string) []string {
+	t.Helper()
 	const workers = 16 // enough that a flow's queue is never empty, however fast it is served
 	v := newValve()
-	s := start(t, setup{models: v.one(), config: single + "flows: { key: [\"header:x-tenant\"], weights: " + weights + " }\n"})
-	plug := s.begin(from("plug"))
+	s := start(t, setup{models: v.one(), config: config})
+	plug := s.begin(request("plug"))
 	s.epp.waitFor(1, "weir_stock_level")
 
 	var all sync.WaitGroup
@@ -28,7 +34,7 @@ func crowd(t *testing.T, weights string, grants int, flows ...string) []string {
 		for range workers {
 			all.Go(func() {
 				for !over.Load() {
-					wantServed(t, "a backlogged request", s.send(from(flow)))
+					wantServed(t, "a backlogged request", s.send(request(flow)))
 				}
 			})
 		}
