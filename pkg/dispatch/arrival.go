@@ -58,7 +58,9 @@ func (m *Machine) admit(w *Waiter) {
 		m.relent(w)
 	}
 	m.countWaiter(w)
-	bypass := m.mayBypass(w)
+	m.asking = w
+	blocked := m.blocked(w)
+	bypass := !blocked && m.mayBypass(w)
 	m.asking = w
 	if bypass && m.takeAtOnce(w) {
 		if m.queue.Len() > 0 {
@@ -90,8 +92,11 @@ func (m *Machine) admit(w *Waiter) {
 	if !m.push(w) {
 		return
 	}
-	if !ready {
+	switch {
+	case !ready:
 		m.queue.CloseLane(&w.queued, fairqueue.LaneDead)
+	case blocked:
+		m.queue.CloseLane(&w.queued, fairqueue.LaneBlocked)
 	}
 	m.touch(w.flow.tenant)
 }

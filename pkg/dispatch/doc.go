@@ -46,6 +46,10 @@
 //	reject   otherwise, when it is not admissible (below the highest tier, without EnqueueAll), or there is no room
 //	enqueue  otherwise
 //
+// A class may have limits: what waits in it, by backend, may not reach them before an arrival joins it (fairqueue.ClassLimits). And
+// while the endpoints of a lane are too busy reading prompts for a class, the lane is blocked in that class (busy.go): its arrivals
+// wait, its waiters are in nobody's way, and it earns nothing.
+//
 // # Failures
 //
 // The machine does not recover from panics: its caller does, and reports them with Failed. Before each call of the Placer
@@ -59,7 +63,7 @@
 //   - arrived = waiting + leases held + ended; a lease is settled exactly once.
 //   - Reservations at the Placer = leases held.
 //   - Between two events no request waits that could go: no head that the band, the reservations and the Placer permit is
-//     queued, except for a ReleaseSpacing.
+//     queued, except for a ReleaseSpacing, or while its lane is blocked in its class.
 //   - If there is a victim whose end would let a waiter go that has nothing available to it, somebody is preempted.
 //   - An event does no work for waiters, lanes or flows that it does not concern. Configure, and SetBackends with many
 //     changes at once, look at each once.

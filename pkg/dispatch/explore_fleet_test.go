@@ -207,7 +207,9 @@ func (f *fleet) SetBusyRules([]scheduling.BusyRule) {}
 
 func (f *fleet) Busy(Placement, int) bool { return false }
 
-func (f *fleet) PromptRead(*Reservation) bool { return false }
+func (f *fleet) TakeTurned(some []Endpoint) []Endpoint { return some }
+
+func (f *fleet) PromptRead(*Reservation) {}
 
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
 

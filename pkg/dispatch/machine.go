@@ -68,9 +68,15 @@ type Machine struct {
 
 	// Requests that take others' turns, or those of other flows, too.
 	matches, competes bool
-	limited           bool        // some class has limits
-	overtaken         []Overtaken // in the current event
-	saved             int64       // by the present match, in tokens
+	limited           bool // some class has limits
+
+	// Busy rules: whether there are any, and the number of each class's own, by its own number.
+	busies    bool
+	ruleOf    []int
+	turned    []Endpoint           // reused
+	ofLane    []*fairqueue.Request // reused
+	overtaken []Overtaken          // in the current event
+	saved     int64                // by the present match, in tokens
 
 	// Reused.
 	changed  []Endpoint
@@ -120,6 +126,7 @@ func (m *Machine) adopt(cfg Config) {
 	m.config = cfg
 	m.limited = cfg.Queue.LimitsClasses()
 	m.quotas.SetMost(cfg.Quotas.MostAccounts)
+	m.adoptBusy()
 	m.matches, m.competes = cfg.Queue.LooksForMatches(), cfg.mayCompete()
 	m.deriveCaps()
 	m.victims.listVictims(m.capped, &m.flows)
@@ -257,12 +264,20 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	return w.stage != StageEnded || w.outcome != OutcomePreempted
 }
 
-// Prefilled means that the prefill engine of the lease, if it has one, has read the prompt: the prefill place is free. Only the
-// first call has an effect.
+// Prefilled means that the prompt of the lease has been read, since the first token has come: the place at its prefill engine,
+// if it has one, is free. If its endpoint reads prompts itself, that is less busy. Only the first call has an effect.
 func (m *Machine) Prefilled(now time.Time, l *Lease) {
 	m.begin(now)
-	if w := l.Waiter(); l.Prefills() && (w.stage == StageSent || w.stage == StageStreaming) {
+	w := l.Waiter()
+	if w.stage != StageSent && w.stage != StageStreaming {
+		return
+	}
+	switch {
+	case l.Prefills():
 		m.freeReservation(w.placement, l.reservation.Take(scheduling.Prefilling))
+		m.run()
+	case l.Reads():
+		m.placer.PromptRead(&l.reservation)
 		m.run()
 	}
 }
@@ -294,7 +309,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 		m.uncountLease(l)
 	}
 	m.addTokensAt(l, -l.held.Tokens())
-	if !l.reservation.Reads() { // it was read, or another engine does
+	if !l.Reads() { // it was read, or another engine does
 		m.placer.PromptRead(&r)
 	}
 	left, beside := l.reservation.Take(scheduling.Serving), r.Take(scheduling.Prefilling)

@@ -72,6 +72,9 @@ func (m *Machine) tidy() {
 	if len(m.pending.freed)+len(m.pending.touched) > 0 {
 		m.freeAndPark()
 	}
+	if m.busies {
+		m.followBusy()
+	}
 }
 
 // freeAndPark is tidy. It parks only after the lanes have been examined, since a flow without a ready endpoint is not

@@ -66,9 +66,10 @@ type Placer interface {
 	SetBusyRules(rules []scheduling.BusyRule)
 	// Busy reports whether the ready endpoints of p's lane are too busy reading prompts, by the rule of a number.
 	Busy(p Placement, rule int) bool
-	// PromptRead notes that the prompt of a reservation has been read, and reports whether its endpoint is less busy by that, by
-	// any rule.
-	PromptRead(r *Reservation) (eased bool)
+	// TakeTurned appends to some the endpoints that have become busy, by any rule, or are so no longer, since the last call.
+	TakeTurned(some []Endpoint) []Endpoint
+	// PromptRead notes that the endpoint of a reservation has read the prompt.
+	PromptRead(r *Reservation)
 	// Meets reports whether p's lane has a ready endpoint that is in the set.
 	Meets(p Placement, set *EndpointSet) bool
 	// CanServe reports whether e is ready and in p's lane.

@@ -167,6 +167,7 @@ func (m *Machine) examineLane(r *fairqueue.Request) {
 	m.asking = nil
 	switch {
 	case ready:
+		m.reblock(w)
 	case m.config.HoldWhenEmpty:
 		m.queue.CloseLane(r, fairqueue.LaneDead)
 	default:

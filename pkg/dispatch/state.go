@@ -172,7 +172,8 @@ type FlowState struct {
 	Entitled float64 `json:"entitledShare"`
 	// Why is the reason of its wait: "stock" (for the stock to fall), "cap" (its tenant, in all tiers, is at a cap of
 	// the requests in flight), "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the
-	// free stock is held for higher tiers) or "spacing" (for Config.ReleaseSpacing since the last release).
+	// free stock is held for higher tiers), "busy" (the endpoints are too busy for its class) or "spacing" (for
+	// Config.ReleaseSpacing since the last release).
 	Why string `json:"why"`
 }
 
@@ -215,6 +216,8 @@ func (m *Machine) flowState(now time.Time, v *fairqueue.FlowView, tier string, w
 		s.Why = "spacing"
 	case v.Parked:
 		s.Why = "cap"
+	case v.Blocked:
+		s.Why = "busy"
 	case v.Closed:
 		s.Why = "endpoint"
 	case withheld.Has(v.Tier):

@@ -170,6 +170,9 @@ func (l *Lease) PrefillEngine() Endpoint { return l.reservation.In(scheduling.Pr
 // Prefills reports whether there is such an engine.
 func (l *Lease) Prefills() bool { return l.PrefillEngine() != NoEndpoint }
 
+// Reads reports whether the endpoint has to read the prompt itself, and its first token has not come, as far as that is counted.
+func (l *Lease) Reads() bool { return l.reservation.Reads() }
+
 // Preemptible reports whether the lease may ever be preempted.
 func (l *Lease) Preemptible() bool { return l.preemptible }
 

@@ -37,10 +37,11 @@ func (onePlace) Meets(flowcontrol.Placement, *scheduling.EndpointSet) bool      
 func (onePlace) CanServe(flowcontrol.Placement, flowcontrol.Endpoint) bool        { return true }
 func (onePlace) CanTakeOver(_ flowcontrol.Placement, _ flowcontrol.Endpoint) bool { return true }
 
-func (onePlace) Known(flowcontrol.Placement) int         { return 1 }
-func (onePlace) Busy(flowcontrol.Placement, int) bool    { return false }
-func (onePlace) SetBusyRules([]scheduling.BusyRule)      {}
-func (onePlace) PromptRead(*scheduling.Reservation) bool { return false }
+func (onePlace) Known(flowcontrol.Placement) int                               { return 1 }
+func (onePlace) Busy(flowcontrol.Placement, int) bool                          { return false }
+func (onePlace) SetBusyRules([]scheduling.BusyRule)                            {}
+func (onePlace) PromptRead(*scheduling.Reservation)                            {}
+func (onePlace) TakeTurned(some []flowcontrol.Endpoint) []flowcontrol.Endpoint { return some }
 
 func (onePlace) Lane(flowcontrol.Placement) string     { return "" }
 func (onePlace) AddTokens(flowcontrol.Endpoint, int64) {}

@@ -120,7 +120,7 @@ func (q *FairRequestQueue) correct(
 	q.now = now
 	q.changes++
 	if p := c.receipt(r); p != nil {
-		how(c.tier.discipline, &c.tier.level, &c.share, r, to, p)
+		how(c.ring.discipline, &c.ring.level, &c.share, r, to, p)
 		c.changed()
 	}
 	if !q.active {

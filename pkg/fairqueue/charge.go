@@ -17,7 +17,10 @@ func (c *class) pop(of *Candidate) {
 		}
 		stale = stale || in.stale
 	}
-	if len(c.tier.classes) == 1 {
+	if !of.claimed {
+		c.tier.hadTurn(c.ring)
+	}
+	if !c.ring.shared() {
 		c.leave(of)
 		if r.extra != nil {
 			r.extra.paid[classDepth] = receipt{} // of an earlier pop
@@ -42,20 +45,20 @@ func (c *class) leave(of *Candidate) {
 	}
 }
 
-// popShared removes a candidate and charges the class, which shares its tier.
+// popShared removes a candidate and charges the class, which shares its ring.
 func (c *class) popShared(of *Candidate) {
-	t, r := c.tier, of.Request
+	in, r := c.ring, of.Request
 	turn := c.turnTag(r)
-	t.claimed, t.outOfOrder = of.claimed, of.Promoted
+	in.claimed, in.outOfOrder = of.claimed, of.Promoted
 	c.leave(of)
 	p := r.receiptOf(classDepth)
 	p.weight = c.weight
-	t.discipline.charge(&t.level, &c.share, r, turn, p)
+	in.discipline.charge(&in.level, &c.share, r, turn, p)
 	c.changed()
-	if t.stale {
-		t.stale = false
-		for _, c := range t.classes {
-			t.discipline.freshen(&t.level, &c.share)
+	if in.stale {
+		in.stale = false
+		for _, c := range in.classes {
+			in.discipline.freshen(&in.level, &c.share)
 		}
 	}
 }
@@ -90,7 +93,7 @@ func (c *class) refund(f *flow, r *Request) {
 		}
 	}
 	if p := c.receipt(r); p != nil {
-		c.tier.discipline.refund(&c.tier.level, &c.share, r, p)
+		c.ring.discipline.refund(&c.ring.level, &c.share, r, p)
 		c.changed()
 	}
 }
@@ -98,7 +101,7 @@ func (c *class) refund(f *flow, r *Request) {
 // receipt returns what r's pop has charged to the class, which is still in its tier; nil if it has charged nothing, or if
 // the class shares its tier with nobody any more.
 func (c *class) receipt(r *Request) *receipt {
-	if len(c.tier.classes) == 1 || r.extra == nil || r.extra.paid[classDepth].weight == 0 {
+	if !c.ring.shared() || r.extra == nil || r.extra.paid[classDepth].weight == 0 {
 		return nil
 	}
 	return &r.extra.paid[classDepth]

@@ -11,13 +11,15 @@ type class struct {
 	siblings // its own flows
 
 	tier     *tier
+	ring     *ring // that of its config's name
 	config   ClassConfig
 	order    order   // of the requests within a flow; nil means by arrival
 	removed  bool    // it is no longer configured: it accepts no arrivals and drains
 	gone     bool    // and has drained: it is in its tier no more
 	queued   int     // waiting requests
 	amounts  amounts // and what counts of them against its limits
-	place    int     // its index in the ring of its tier's classes
+	place    int     // its index in its ring
+	number   int     // its index in Config.Classes; -1 if it is no longer configured, or none are
 	inflight int     // requests in flight that it has charged, with their flows
 
 	left *flowLane // stands for none: it is the flowLane of requests that have left the class by a pop or a bypass
@@ -40,7 +42,7 @@ func newClass(t *tier, cfg ClassConfig, q *FairRequestQueue) *class {
 		},
 		tier:   t,
 		config: cfg,
-		order:  cfg.Order.implementation(q.config.Priorities),
+		order:  cfg.order(q.config.Priorities),
 		lanes:  map[Lane]*classLane{},
 	}
 	c.share = share{weight: cfg.weight(), drrShare: &c.drrShare}
@@ -140,7 +142,7 @@ func (c *class) countInLane(l *classLane, n, capped int) {
 	l.queued += n
 	l.capped += capped
 	switch { // as stuck has it
-	case l.state == LaneDead:
+	case l.allStuck():
 		c.addStuck(n)
 	case capped != 0:
 		c.addStuck(capped)

@@ -8,9 +8,22 @@ import (
 // classes returns the configured classes, or a single one without a name if none are configured.
 func (c *Config) classes() []ClassConfig {
 	if len(c.Classes) == 0 {
-		return []ClassConfig{{Quantum: 1, Order: c.Order}}
+		return []ClassConfig{{Quantum: 1, Order: c.Order, Ageing: c.Ageing}}
 	}
 	return c.Classes
+}
+
+// numberOf returns the index in Classes of the i-th of classes; -1 if none are configured.
+func (c *Config) numberOf(i int) int {
+	if len(c.Classes) == 0 {
+		return -1
+	}
+	return i
+}
+
+// order returns the order of the requests within each flow of the class.
+func (c ClassConfig) order(priorities bool) order {
+	return c.Order.implementation(priorities, c.Ageing)
 }
 
 // amongClasses returns the discipline that shares a tier among its classes.
@@ -19,16 +32,18 @@ func (c *Config) amongClasses() discipline { return drr{cursor: c.Cursor} }
 // weight returns the class's weight among the classes of its tier.
 func (c ClassConfig) weight() Weight { return min(Weight(c.Quantum)*WeightOne, MaxWeight) }
 
-// classOf returns the class that r names, or the first class if r names none that accepts arrivals.
+// classOf returns the class that r names, or the first class of its ring if r names none of it that accepts arrivals.
 func (t *tier) classOf(r *Request) *class {
-	if len(t.classes) > 1 && r.Path != nil {
-		for _, c := range t.classes {
-			if c.config.Name == r.Path.Class && !c.removed {
-				return c
-			}
+	if len(t.classes) == 1 || r.Path == nil {
+		return t.classes[0]
+	}
+	classes := t.ringOf(r.Path).classes
+	for _, c := range classes {
+		if c.config.Name == r.Path.Class && !c.removed {
+			return c
 		}
 	}
-	return t.classes[0]
+	return classes[0]
 }
 
 // reclass sets the tier's classes to the configured ones, in their order. A class that stays keeps its waiters and its
@@ -36,35 +51,41 @@ func (t *tier) classOf(r *Request) *class {
 // arrivals; while it has requests that wait or are in flight it drains, after the configured classes.
 func (t *tier) reclass(q *FairRequestQueue) {
 	old, list := t.classes, []*class(nil)
-	t.discipline = q.config.amongClasses()
-	for _, cc := range q.config.classes() {
-		i := slices.IndexFunc(old, func(c *class) bool { return c.config.Name == cc.Name })
+	alone := map[*ring]bool{} // those with a single class
+	for _, r := range t.rings {
+		alone[r], r.discipline = len(r.classes) == 1, q.config.amongClasses()
+	}
+	for number, cc := range q.config.classes() {
+		i := slices.IndexFunc(old, func(c *class) bool { return c.config.Name == cc.Name && c.config.Ring == cc.Ring })
 		if i < 0 {
 			list = append(list, newClass(t, cc, q))
-			continue
+		} else {
+			c := old[i]
+			if o := cc.order(q.config.Priorities); o != c.order {
+				c.reorder(o)
+			}
+			c.config, c.removed, c.weight = cc, false, cc.weight()
+			list = append(list, c)
 		}
-		c := old[i]
-		if o := cc.Order.implementation(q.config.Priorities); o != c.order {
-			c.reorder(o)
-		}
-		c.config, c.removed, c.weight = cc, false, cc.weight()
-		list = append(list, c)
+		list[number].number = q.config.numberOf(number)
 	}
 	for _, c := range old {
 		if slices.Contains(list, c) {
 			continue
 		}
-		if c.removed = true; c.drained() {
+		if c.removed, c.number = true, -1; c.drained() {
 			c.gone = true
 		} else {
 			list = append(list, c)
 		}
 	}
 	t.arrange(list)
-	if len(old) == 1 && len(t.classes) > 1 { // a tier's only class is never charged, so its share may be stale
-		for _, c := range t.classes {
-			t.discipline.begin(&t.level, &c.share)
-			c.changed()
+	for _, r := range t.rings { // a ring's only class is never charged, so its share may be stale
+		if alone[r] && r.shared() {
+			for _, c := range r.classes {
+				r.discipline.begin(&r.level, &c.share)
+				c.changed()
+			}
 		}
 	}
 }

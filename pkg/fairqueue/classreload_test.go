@@ -227,7 +227,7 @@ func at(r *Request) *class { return r.flowLane.lane.class }
 // concerns does what concerns a request, after which its class is to have what it charged and what is not charged any more.
 func (x *reloads) concerns(c *charged, to Cost, do func()) {
 	x.Helper()
-	before, sum, shares := x.accounts(), c.by.deficit+c.by.credit, c.paid > 0 && len(c.by.tier.classes) > 1
+	before, sum, shares := x.accounts(), c.by.deficit+c.by.credit, c.paid > 0 && c.by.ring.shared()
 	do()
 	x.same(before, func(o *class) bool { return o == c.by })
 	if !slices.Contains(c.by.tier.classes, c.by) || !slices.Contains(x.q.tiers, c.by.tier) || !shares {
@@ -293,7 +293,7 @@ func (x *reloads) pop() {
 		next = x.q.Claim(next.Request)
 	}
 	c := &charged{r: next.Request, by: at(next.Request)}
-	if len(c.by.tier.classes) > 1 {
+	if c.by.ring.shared() {
 		c.paid = c.r.Cost
 	}
 	x.note("pop of %q", c.by.config.Name)
@@ -334,7 +334,7 @@ func (x *reloads) requeue() {
 		x.Fatalf("it joined %q of %s", joined.config.Name, joined.tier.config.Name)
 	}
 	x.same(before, func(o *class) bool { return o == joined })
-	if there && waited && paid > 0 && len(c.by.tier.classes) > 1 && c.by.deficit+c.by.credit != was+int64(paid) {
+	if there && waited && paid > 0 && c.by.ring.shared() && c.by.deficit+c.by.credit != was+int64(paid) {
 		x.Fatalf("class %q has %d, want its %d and the %d it had charged", c.by.config.Name, c.by.deficit+c.by.credit, was, paid)
 	}
 	if !there && waited && (joined.deficit != before[joined][0] || joined.credit != before[joined][1]) {

@@ -2,7 +2,7 @@ package fairqueue
 
 import "math/bits"
 
-// classSet is a set of a tier's classes, by their place in the ring.
+// classSet is a set of a ring's classes, by their place in it.
 type classSet []uint64
 
 // newClassSet returns an empty set of places below n.

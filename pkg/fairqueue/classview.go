@@ -29,14 +29,23 @@ func (q *FairRequestQueue) Classes() (views []ClassView) {
 	return views
 }
 
+// NumberOfClass returns the index in Config.Classes of the class of r, as ClassOf has it; -1 if that is no longer configured, or
+// none are.
+func (q *FairRequestQueue) NumberOfClass(r *Request) int { return q.classAt(r).number }
+
 // ClassOf returns the names of the ring and the class to which r belongs: those that it has joined, or else would join.
 func (q *FairRequestQueue) ClassOf(r *Request) (ring, class string) {
-	c := r.chargedTo()
-	switch {
-	case r.Queued():
-		c = r.flowLane.lane.class
-	case c == nil:
-		c = q.tierOf(r.Tier).classOf(r)
-	}
+	c := q.classAt(r)
 	return c.config.Ring, c.config.Name
+}
+
+// classAt returns the class that r has joined, or else would join.
+func (q *FairRequestQueue) classAt(r *Request) *class {
+	if r.Queued() {
+		return r.flowLane.lane.class
+	}
+	if c := r.chargedTo(); c != nil {
+		return c
+	}
+	return q.tierOf(r.Tier).classOf(r)
 }

@@ -1,7 +1,7 @@
 package fairqueue
 
 // discipline divides a level among its sharers: it computes a tag for each sharer's head, and the head with the least tag
-// goes first. Sharers are the classes of a tier, the flows of a class, or the flows under a flow; one discipline can
+// goes first. Sharers are the classes of a ring, the flows of a class, or the flows under a flow; one discipline can
 // serve at any level. It has no state of its own: its state is in the level, in each share, and in the receipts of the
 // requests that were charged.
 //
@@ -65,7 +65,7 @@ func (costsKnown) trueUp(*level, *share, *Request, Cost, *receipt) (moved bool) 
 
 func (costsKnown) end(*level, *share) {}
 
-// level is the state that a discipline shares among all sharers of one kind: the classes of a tier, the flows of a class,
+// level is the state that a discipline shares among all sharers of one kind: the classes of a ring, the flows of a class,
 // or the flows under a flow.
 type level struct {
 	discipline discipline

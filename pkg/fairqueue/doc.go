@@ -6,7 +6,8 @@
 //
 //	FairRequestQueue
 //	  tier              a strict priority level, highest first, or a weighted share (tier.go, starvation.go)
-//	    class           shares its tier with other classes (classes.go, turn.go); a single one without Config.Classes
+//	    ring            has its turn with other rings; a single one unless classes name others (ring.go)
+//	    class           shares its ring with other classes (classes.go, turn.go); a single one without Config.Classes
 //	      flow          one fair share of its class, or of the flow that it is under (flow.go)
 //	        flowLane    the flow's requests in one lane (lane.go)
 //	          line      these requests in their order, and by arrival (line.go)
@@ -14,7 +15,7 @@
 //
 // Flows can be nested: a tenant's users are flows under the tenant's flow. A request names its flows with Flow and Path.
 // Classes and flows are sharers. A discipline (discipline.go) divides a level among its sharers; a level is the classes
-// of a tier, the flows of a class, or the flows under a flow. A discipline sees only level and share, so wfq (wfq.go)
+// of a ring, the flows of a class, or the flows under a flow. A discipline sees only level and share, so wfq (wfq.go)
 // works on every level of flows. Classes share by deficit round robin (drr.go).
 //
 // A lane is a set of backends that a request may use. Requests in different lanes must not block each other, so a class
@@ -107,6 +108,8 @@
 //     in their list or their heap.
 //   - A flowLane is in its lane's heap if and only if it has requests and is not parked. A lane is in its class's heap of
 //     open lanes if and only if it has such a flowLane and is open.
+//   - Each class is in the ring of its name, and each ring in its tier. What waits in a class against its limits is the sum over
+//     its requests.
 //   - Virtual time never goes back, nor that of a lane with waiters (vtc). No start is before its floor, or so far ahead of
 //     virtual time or behind it that the comparison of tags would overflow (wfqrebase.go).
 //   - In reserved mode Σ flowCapacity of the tracked flows <= totalCapacity, except after a reload or a requeue. With

@@ -43,7 +43,7 @@ const (
 	Advance
 )
 
-// drrLevel is drr's state of a tier: the class to begin with. nil, or a class that is gone, means the first class. stays
+// drrLevel is drr's state of a ring: the class to begin with. nil, or a class that is gone, means the first class. stays
 // means that its turn goes on, since it could pay for its next head when it was served. The sets follow from the classes
 // (class.changed); they save visits.
 type drrLevel struct {

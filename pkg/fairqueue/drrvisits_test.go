@@ -168,13 +168,20 @@ func TestTurnsAreThoseOfVisitingAll(t *testing.T) {
 					cfg.Classes = append(cfg.Classes, ClassConfig{Name: fmt.Sprint(i), Quantum: Cost(1 + random.IntN(100)), Order: Order(random.IntN(3))})
 				}
 			}
+			if seed%5 == 4 {
+				for i := range cfg.Classes {
+					cfg.Classes[i].Ring = []string{"", "r"}[random.IntN(2)]
+				}
+			}
 			random.Shuffle(len(cfg.Classes), func(i, j int) { cfg.Classes[i], cfg.Classes[j] = cfg.Classes[j], cfg.Classes[i] })
 		}
 		configure()
 		quick, slow := queue(t, cfg), queue(t, cfg)
 		literal := func() {
 			for _, tier := range slow.tiers {
-				tier.discipline = drrByVisits{drr{cursor: cfg.Cursor}}
+				for _, r := range tier.rings {
+					r.discipline = drrByVisits{drr{cursor: cfg.Cursor}}
+				}
 			}
 		}
 		literal()
@@ -297,7 +304,7 @@ func TestCapAfterAPromotedTurn(t *testing.T) {
 	q.CloseLane(costly, LaneBusy)
 	ofC := func() string {
 		mustPush(t, q, &Request{Tier: 1, Path: &Path{Class: "c"}, Cost: 1})
-		q.byID[1].cursor = q.byID[1].classes[2]
+		q.byID[1].rings[0].cursor = q.byID[1].classes[2]
 		return popNext(q).Path.Class
 	}
 	if who := ofC(); who != "c" {

@@ -39,6 +39,23 @@ func TestDynamoOrders(t *testing.T) {
 
 // dynamoOrder runs one scene. It returns the order in which its requests go, and the recorded one.
 func dynamoOrder(t *testing.T, scene string, cursor Cursor) (got, want []int) {
+	return dynamoOrderIn(t, scene, cursor, ""), recordedOrder(t, scene)
+}
+
+func recordedOrder(t *testing.T, scene string) (want []int) {
+	for line := range strings.Lines(scene) {
+		if words := strings.Fields(line); words[0] == "popped" {
+			for _, w := range words[1:] {
+				want = append(want, number(t, w))
+			}
+		}
+	}
+	return want
+}
+
+// dynamoOrderIn runs one scene in a ring and returns the order in which its requests go. Unless the ring is "", requests wait in
+// another one as well.
+func dynamoOrderIn(t *testing.T, scene string, cursor Cursor, name string) (got []int) {
 	var ring []ClassConfig
 	var pushed []string
 	for line := range strings.Lines(scene) {
@@ -55,25 +72,31 @@ func dynamoOrder(t *testing.T, scene string, cursor Cursor) (got, want []int) {
 			}
 		case "pushed":
 			pushed = append(pushed, words[1:]...)
-		case "popped":
-			for _, w := range words[1:] {
-				want = append(want, number(t, w))
-			}
 		}
 	}
-	q := classes(t, cursor, ring...)
-	waits(t, q, ring[0].Name, 1, 1) // the one that made the worker busy
+	for i := range ring {
+		ring[i].Ring = name
+	}
+	q := classes(t, cursor, append(ring, ClassConfig{Name: "beside", Quantum: 1, Ring: "beside"})...)
+	mustPush(t, q, &Request{Path: &Path{Ring: name, Class: ring[0].Name}, Cost: 1}) // the one that made the worker busy
 	popNext(q)
+	for range len(pushed) {
+		if name != "" {
+			mustPush(t, q, &Request{Path: &Path{Ring: "beside"}, Cost: 1000, Owner: -1})
+		}
+	}
 	for i, p := range pushed {
 		class, cost, _ := strings.Cut(p, ":")
 		mustPush(t, q, &Request{
-			Path: &Path{Class: ring[number(t, class)].Name}, Cost: Cost(number(t, cost)), Owner: i,
+			Path: &Path{Ring: name, Class: ring[number(t, class)].Name}, Cost: Cost(number(t, cost)), Owner: i,
 		})
 	}
 	for r := popNext(q); r != nil; r = popNext(q) {
-		got = append(got, r.Owner.(int))
+		if r.Owner != -1 {
+			got = append(got, r.Owner.(int))
+		}
 	}
-	return got, want
+	return got
 }
 
 func number(t *testing.T, s string) int {

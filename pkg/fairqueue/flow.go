@@ -93,8 +93,8 @@ func (c *class) keyAt(r *Request, depth int) string {
 
 // track starts tracking the flow of r, and the flows above it that are not tracked. known is what class.known returns.
 func (q *FairRequestQueue) track(c *class, r *Request, known *flow) *flow {
-	if t := c.tier; c.queued == 0 && len(t.classes) > 1 {
-		t.discipline.begin(&t.level, &c.share)
+	if in := c.ring; c.queued == 0 && in.shared() {
+		in.discipline.begin(&in.level, &c.share)
 	}
 	var above *flow
 	key := c.flowKey(r)

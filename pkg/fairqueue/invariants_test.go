@@ -143,14 +143,15 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 		for _, l := range c.lanes {
 			stuck += l.stuck()
 		}
-		if names[c.config.Name] || c.tier != t || c.drained() || c.gone || c.inflight < 0 {
+		if names[c.config.Ring+"/"+c.config.Name] || c.tier != t || c.drained() || c.gone || c.inflight < 0 {
 			fail("tier %s: class %q is there twice, another tier's, or has drained, or fewer than nothing is in flight", t.config.Name, c.config.Name)
 		}
-		names[c.config.Name] = true
+		names[c.config.Ring+"/"+c.config.Name] = true
 	}
-	if t.classes[0].removed {
+	if t.classes[0].removed || t.rings[0].removed() {
 		fail("tier %s: nobody takes arrivals of no class", t.config.Name)
 	}
+	ringsProblem(t, fail)
 	if t.queued != queued || t.reserved != reserved || t.stuck != stuck {
 		fail("tier %s: queued %d (%d), reserved %d (%d), stuck %d (%d)",
 			t.config.Name, t.queued, queued, t.reserved, reserved, t.stuck, stuck)
@@ -160,6 +161,25 @@ func tierProblem(q *FairRequestQueue, t *tier, waiting map[*Request]bool, fail f
 	}
 	if t.deficit > deficitCap || t.deficit < -deficitCap {
 		fail("tier %s: deficit %d beyond its cap", t.config.Name, t.deficit)
+	}
+}
+
+// ringsProblem checks that each class of a tier is in the ring of its name, and each ring in the tier's.
+func ringsProblem(t *tier, fail failf) {
+	classes, names, next := 0, map[string]bool{}, false
+	for i, r := range t.rings {
+		if r.place != i || r.tier != t || names[r.name] || len(r.classes) == 0 {
+			fail("tier %s: ring %q at %d says %d, is there twice, another tier's or empty", t.config.Name, r.name, i, r.place)
+		}
+		names[r.name], next = true, next || r == t.next
+		for place, c := range r.classes {
+			if classes++; c.ring != r || c.place != place || c.config.Ring != r.name {
+				fail("tier %s: class %q of ring %q is in ring %q at %d", t.config.Name, c.config.Name, c.config.Ring, r.name, place)
+			}
+		}
+	}
+	if classes != len(t.classes) || !next {
+		fail("tier %s: %d classes in rings, want %d; the next turn is one of them: %t", t.config.Name, classes, len(t.classes), next)
 	}
 }
 
@@ -191,6 +211,15 @@ func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail
 		if aged, busy := c.aged.Holds(&l.oldest), c.busy.Holds(&l.busy); aged != want || busy != wantBusy {
 			fail("lane %q: state %d, flows %t, among the aged ones %t, the busy ones %t", name, l.state, some, aged, busy)
 		}
+	}
+	var sum amounts
+	for r := range waiting {
+		if r.flowLane.lane.class == c {
+			sum.count(r, 1)
+		}
+	}
+	if sum != c.amounts {
+		fail("%s: %v waits, counted as %v", name, sum, c.amounts)
 	}
 	if c.queued != queued || linedUp != flowLanes {
 		fail("%s: queued %d (%d), flow lanes %d (%d)", name, c.queued, queued, linedUp, flowLanes)

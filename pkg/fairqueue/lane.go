@@ -114,6 +114,9 @@ const (
 	// LaneFull means that there is no room below the upper bound: no request can go, and none lends its age to its
 	// tier. A settlement may change that, as in a busy lane.
 	LaneFull
+	// LaneBlocked means that its backends are too busy for the class: no request could go even with room, so waiters do not
+	// prevent a bypass. Room does not open it.
+	LaneBlocked
 	// LaneDead means that there is no ready endpoint: waiters could not go even with room, so they do not prevent a
 	// bypass.
 	LaneDead
@@ -182,13 +185,16 @@ func (a *laneAge) Key() heap.Key { return a.lane.ages.MinKey() }
 func (a *laneAge) Handle() *int32 { return &a.number }
 
 // stuck returns the number of requests that could not go even if there were room, because their lane has no ready
-// endpoint or their flow is at its cap. They do not prevent a bypass.
+// endpoint, or only such as are too busy, or their flow is at its cap. They do not prevent a bypass.
 func (c *classLane) stuck() int {
-	if c.state == LaneDead {
+	if c.allStuck() {
 		return c.queued
 	}
 	return c.capped
 }
+
+// allStuck reports whether that is so for every request of the lane.
+func (c *classLane) allStuck() bool { return c.state == LaneDead || c.state == LaneBlocked }
 
 // setMember adds x to h, removes it, or fixes its position, so that h contains x exactly if want is set.
 func setMember[T heap.Item](h *heap.Heap[T], x T, want bool) {

@@ -287,7 +287,9 @@ func TestLevelsAgainstOracle(t *testing.T) {
 // asWFQ makes the classes share by finish tags, like the flows.
 func asWFQ(q *FairRequestQueue) {
 	for _, t := range q.tiers {
-		t.discipline = byFinish{}
+		for _, r := range t.rings {
+			r.discipline = byFinish{}
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func (q *FairRequestQueue) affords(c *Candidate, r *Request) bool {
 	}
 	cl := r.flowLane.lane.class
 	t := cl.tier
-	if len(t.classes) > 1 && cl.turnTag(c.Request).before(cl.turnTag(r)) {
+	if cl.ring.shared() && cl.turnTag(c.Request).before(cl.turnTag(r)) {
 		return false
 	}
 	if q.config.TierMode == Strict || t.deficit >= int64(r.Cost)<<deficitBits {

@@ -25,8 +25,10 @@ type order interface {
 }
 
 // implementation returns the order. nil means by arrival alone, for which a line needs no heap.
-func (o Order) implementation(priorities bool) order {
+func (o Order) implementation(priorities bool, ageing time.Duration) order {
 	switch {
+	case o == WSPT && ageing > 0:
+		return agingWSPT{ageing}
 	case o == WSPT:
 		return wspt{}
 	case o == EDF:

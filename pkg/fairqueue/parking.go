@@ -9,16 +9,23 @@ import (
 // its flow is parked in its lane, until a settlement or a change of a cap or snapshot may free it.
 
 // CloseLane closes the lane of r, a waiting request, within its class: LaneBusy, LaneFull or LaneDead, until OpenLane or
-// OpenLanes.
+// OpenLanes, or LaneBlocked until Unblock or OpenLanes.
 func (q *FairRequestQueue) CloseLane(r *Request, state LaneState) {
 	q.changes++
 	r.flowLane.lane.class.setState(r.flowLane.lane, state)
 }
 
-// OpenLane opens a lane in every class.
+// Unblock opens the lane of r, a waiting request, within its class if it is blocked.
+func (q *FairRequestQueue) Unblock(r *Request) {
+	if l := r.flowLane.lane; l.state == LaneBlocked {
+		l.class.setState(l, LaneOpen)
+	}
+}
+
+// OpenLane opens a lane in every class in which it is not blocked.
 func (q *FairRequestQueue) OpenLane(name Lane) {
 	for l := range q.everywhere(name) {
-		if l.state != LaneOpen {
+		if l.state != LaneOpen && l.state != LaneBlocked {
 			l.class.setState(l, LaneOpen)
 		}
 	}

@@ -213,8 +213,8 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 // left must be called when a waiter has left c: a class that shares its tier loses its credit with its last waiter, before
 // a late correction could be set off against it.
 func (q *FairRequestQueue) left(c *class) {
-	if t := c.tier; c.queued == 0 && len(t.classes) > 1 {
-		t.discipline.end(&t.level, &c.share)
+	if in := c.ring; c.queued == 0 && in.shared() {
+		in.discipline.end(&in.level, &c.share)
 	}
 	q.emptied(c)
 	if q.shares != nil {

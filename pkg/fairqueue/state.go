@@ -106,22 +106,36 @@ func (s *stateWriter) receipts(c *class, r *Request) {
 			in = f.under
 		}
 	}
-	if t := c.tier; len(t.classes) > 1 {
-		t.discipline.describeReceipt(&t.level, r.receiptOf(classDepth), s.number)
+	if in := c.ring; in.shared() {
+		in.discipline.describeReceipt(&in.level, r.receiptOf(classDepth), s.number)
 	}
 }
 
-// tier appends a tier's classes and, if there are several, the state of their discipline.
+// tier appends a tier's rings and, if there are several, whose turn is next.
 func (s *stateWriter) tier(t *tier) {
-	s.number(int64(len(t.classes)))
-	if len(t.classes) > 1 {
-		t.discipline.describe(&t.level, nil, s.number)
+	if len(t.rings) > 1 {
+		s.number(int64(len(t.rings)))
+		s.number(int64(t.next.place))
 	}
-	for _, c := range t.classes {
-		if len(t.classes) > 1 {
+	for _, r := range t.rings {
+		if len(t.rings) > 1 {
+			s.text(r.name)
+		}
+		s.ring(r)
+	}
+}
+
+// ring appends a ring's classes and, if there are several, the state of their discipline.
+func (s *stateWriter) ring(r *ring) {
+	s.number(int64(len(r.classes)))
+	if r.shared() {
+		r.discipline.describe(&r.level, nil, s.number)
+	}
+	for _, c := range r.classes {
+		if r.shared() {
 			s.text(c.config.Name)
 			s.flag(c.removed)
-			t.discipline.describe(&t.level, &c.share, s.number)
+			r.discipline.describe(&r.level, &c.share, s.number)
 		}
 		s.class(c)
 	}
@@ -209,6 +223,10 @@ func (s *stateWriter) request(c *class, r *Request) {
 	rank, _ := slices.BinarySearch(s.arrivals, r.seq)
 	s.number(int64(rank))
 	s.number(int64(r.Cost))
+	if c.config.Limits != (ClassLimits{}) && r.Path != nil {
+		s.number(int64(r.Path.Prompt.Raw))
+		s.number(int64(r.Path.Prompt.Cached))
+	}
 	q := c.tier.queue
 	now := s.now.Sub(q.epoch)
 	s.number(int64(min(now-r.arrived, c.tier.config.StarvationThreshold)))

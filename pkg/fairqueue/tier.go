@@ -4,7 +4,9 @@ import "time"
 
 // tier is one priority level.
 type tier struct {
-	level    // its classes: in configured order, then those that drain; at least one
+	rings    []*ring  // in configured order, then those that drain; at least one
+	next     *ring    // whose turn is next
+	classes  []*class // of all rings: in configured order, then those that drain; at least one
 	queue    *FairRequestQueue
 	id       int // stable, unlike the rank, which changes when tiers are added or removed
 	rank     int // 0 is the highest
@@ -20,10 +22,12 @@ type tier struct {
 }
 
 func newTier(q *FairRequestQueue, id int, cfg TierConfig) *tier {
-	t := &tier{queue: q, id: id, config: cfg, level: level{discipline: q.config.amongClasses()}}
+	t := &tier{queue: q, id: id, config: cfg}
 	var list []*class
-	for _, cc := range q.config.classes() {
-		list = append(list, newClass(t, cc, q))
+	for i, cc := range q.config.classes() {
+		c := newClass(t, cc, q)
+		c.number = q.config.numberOf(i)
+		list = append(list, c)
 	}
 	t.arrange(list)
 	return t

@@ -18,10 +18,11 @@ type FlowView struct {
 	// did.
 	Oldest time.Time
 	// Entitled is its share of its tier, in millionths: its weight over that of all tracked flows of its class, times the
-	// class's quantum over that of all classes with waiting requests.
+	// class's quantum over that of all classes of its ring with waiting requests, over the number of rings that have any.
 	Entitled int64
-	// Parked reports whether the flow is at its cap in all of its lanes, Closed whether none of its lanes can go now.
-	Parked, Closed bool
+	// Parked reports whether the flow is at its cap in all of its lanes, Closed whether none of its lanes can go now, and Blocked
+	// whether all of them are blocked.
+	Parked, Closed, Blocked bool
 }
 
 // glances is the number of requests that View examines for each flow that it returns.
@@ -64,7 +65,7 @@ func (q *FairRequestQueue) ViewOf(r *Request) FlowView { return r.flowLane.outer
 func (f *flow) view() FlowView {
 	v := FlowView{
 		Tier: f.class.tier.id, Class: f.class.config.Name, Flow: f.key, Weight: f.weight, Queued: f.queued, Cost: f.cost,
-		Entitled: f.class.entitled(millionths(f.weight, f.siblings.weights)), Parked: true, Closed: true,
+		Entitled: f.class.entitled(millionths(f.weight, f.siblings.weights)), Parked: true, Closed: true, Blocked: true,
 	}
 	for _, fl := range f.lanes {
 		first := fl.head
@@ -76,6 +77,7 @@ func (f *flow) view() FlowView {
 		}
 		v.Parked = v.Parked && fl.parked > 0
 		v.Closed = v.Closed && fl.lane.state != LaneOpen
+		v.Blocked = v.Blocked && fl.lane.state == LaneBlocked
 	}
 	return v
 }
@@ -85,13 +87,20 @@ func (c *class) entitled(ofClass int64) int64 {
 	if len(c.tier.classes) == 1 {
 		return ofClass
 	}
-	sum := int64(0)
-	for _, o := range c.tier.classes {
-		if o.queued > 0 {
-			sum += int64(o.config.Quantum)
+	sum, rings := int64(0), int64(0)
+	for _, r := range c.tier.rings {
+		waits := false
+		for _, o := range r.classes {
+			if o.queued > 0 {
+				waits = true
+				if r == c.ring {
+					sum += int64(o.config.Quantum)
+				}
+			}
 		}
+		rings += one(waits)
 	}
-	return ofClass * int64(c.config.Quantum) / sum // below 2^51
+	return ofClass * int64(c.config.Quantum) / sum / rings // below 2^51
 }
 
 // millionths returns part/whole in millionths, without overflow for any weights.

@@ -78,6 +78,35 @@ func BenchmarkLifecycleUsage(b *testing.B) {
 	}
 }
 
+// BenchmarkLifecycleClasses is BenchmarkLifecycle in the shape of the profile dynamo-drr: four classes by deficit round robin, two
+// of them by wspt, with limits and busy rules, and costs of uncached tokens. With rings=2 the classes are those of two models.
+func BenchmarkLifecycleClasses(b *testing.B) {
+	for _, rings := range []int{1, 2} {
+		b.Run(fmt.Sprintf("rings=%d/free", rings), func(b *testing.B) {
+			r := Request{Path: &fairqueue.Path{Class: "1", Prompt: fairqueue.PromptOf(600, 100)}, Cost: 500}
+			unhinderedBy(b, benchController(b, func(c *Config) { dynamo(c, rings) }), r, fairqueue.UnknownCost)
+		})
+		b.Run(fmt.Sprintf("rings=%d/waiters=5000", rings), func(b *testing.B) {
+			d := newDesk(b, func(c *Config) { dynamo(c, rings) })
+			d.paths = rings * 4
+			d.serve(1, 1, 5000)
+		})
+	}
+}
+
+// dynamo configures classes 0 to 3 in each of so many rings.
+func dynamo(c *Config, rings int) {
+	c.Queue.Discipline, c.Queue.CapacityMode, c.Queue.Priorities = fairqueue.OneFlow, fairqueue.Reject, true
+	limit, threshold := int64(1_000_000_000), int64(100_000)
+	for i := range rings * 4 {
+		c.Queue.Classes = append(c.Queue.Classes, fairqueue.ClassConfig{
+			Name: fmt.Sprint(i % 4), Ring: fmt.Sprint(i / 4), Quantum: fairqueue.Cost(512 << (i % 4)), Order: fairqueue.Order(i % 2),
+			Limits: fairqueue.ClassLimits{Requests: &limit, RawTokens: &limit, CachedTokens: &limit},
+		})
+		c.Classes = append(c.Classes, dispatch.ClassConfig{Busy: scheduling.BusyRule{PrefillTokens: &threshold}})
+	}
+}
+
 // BenchmarkStreams is BenchmarkLifecycle with a goroutine for each waiter, as streams are: to what the controller does
 // come the parking and waking, and that each waiter's stack is in no cache. BenchmarkFloor is the least of that.
 func BenchmarkStreams(b *testing.B) {
@@ -132,6 +161,7 @@ type desk struct {
 	last     *deskRequest
 	estimate fairqueue.Cost // what each request is charged at first
 	usage    fairqueue.Cost // and in the end
+	paths    int            // number of classes to which requests go in turn, with prompts; 0: they name none
 }
 
 // deskRequest is a request that comes again whenever it was granted.
@@ -196,6 +226,10 @@ func (d *desk) serve(flows, tiers, waiters int) {
 	for i := range requests {
 		r := &requests[i]
 		r.Request = Request{Flow: fmt.Sprint("flow-", i%flows), Tier: i % tiers, Cost: d.estimate, Placement: r}
+		if n := d.paths; n > 0 {
+			p := fairqueue.PromptOf(int64(100+i%1900), int64(i%100))
+			r.Path, r.Cost = &fairqueue.Path{Ring: fmt.Sprint(i % n / 4), Class: fmt.Sprint(i % 4), Prompt: p}, p.Cost()
+		}
 		d.arrives(r, true)
 	}
 	d.b.ReportAllocs()

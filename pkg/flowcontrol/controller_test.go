@@ -49,7 +49,8 @@ func (anywhere) Regret(dispatch.Placement, dispatch.Bound, *dispatch.EndpointSet
 func (anywhere) Known(Placement) int                                              { return 1 }
 func (anywhere) Busy(Placement, int) bool                                         { return false }
 func (anywhere) SetBusyRules([]scheduling.BusyRule)                               {}
-func (anywhere) PromptRead(*dispatch.Reservation) bool                            { return false }
+func (anywhere) TakeTurned(some []Endpoint) []Endpoint                            { return some }
+func (anywhere) PromptRead(*dispatch.Reservation)                                 {}
 func (anywhere) TakesTokens(Endpoint, int64) bool                                 { return true }
 func (anywhere) SetSignals(Endpoint, dispatch.Signals) bool                       { return true }
 func (anywhere) Held(Endpoint) int                                                { return 0 }

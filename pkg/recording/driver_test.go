@@ -134,6 +134,7 @@ func (d *driver) someConfig() dispatch.Config {
 				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(4)),
 			})
 		}
+		d.likeDynamo(&c)
 	}
 	if d.quotas {
 		c.Quotas.Tenants = map[string]quota.Limit{"flow-1": {Tokens: 200, Window: time.Second}, "flow-2": {Tokens: 900, Window: time.Minute}}
@@ -161,6 +162,32 @@ func (d *driver) someConfig() dispatch.Config {
 		c.VictimOrder = dispatch.LeastCostFirst
 	}
 	return c
+}
+
+// likeDynamo gives classes rings, limits, ageing and busy rules.
+func (d *driver) likeDynamo(c *dispatch.Config) {
+	lot := d.classes
+	some := func(n int64) *int64 {
+		if lot.IntN(2) == 0 {
+			return nil
+		}
+		n = lot.Int64N(n)
+		return &n
+	}
+	busy := lot.IntN(3) == 0
+	for i := range c.Queue.Classes {
+		class := &c.Queue.Classes[i]
+		class.Ring, class.Ageing = []string{"", "r"}[lot.IntN(2)], time.Duration(lot.IntN(2))*time.Second
+		if lot.IntN(2) == 0 {
+			class.Limits = fairqueue.ClassLimits{Requests: some(5), RawTokens: some(200), CachedTokens: some(90)}
+		}
+		if busy {
+			c.Classes = append(c.Classes, dispatch.ClassConfig{Busy: scheduling.BusyRule{PrefillTokens: some(50)}})
+		}
+	}
+	for i := range c.Tiers {
+		c.Tiers[i].CanPreempt = c.Tiers[i].CanPreempt && !busy
+	}
 }
 
 func (d *driver) someScheduler() *scheduling.Scheduler {
@@ -383,6 +410,10 @@ func (d *driver) firstByte() {
 	if l := d.some(dispatch.StageSent); l != nil {
 		d.recorder.FirstByte(l.Lease())
 		d.machine.FirstByte(l.Lease())
+		if d.classes != nil {
+			d.recorder.Prefilled(d.now, l.Lease())
+			d.call(func() { d.machine.Prefilled(d.now, l.Lease()) })
+		}
 	}
 }
 

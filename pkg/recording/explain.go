@@ -198,6 +198,9 @@ func (e *explanation) sayEnd(v ruling, waited time.Duration) {
 		line += fmt.Sprintf(" Its client was told to come back in %v.", v.retry)
 	}
 	e.say("%s", line)
+	if limit := new(fairqueue.LimitError); errors.As(e.request.Failure(), &limit) {
+		e.say("Its class %q had reached its limit of %v: %d waited, and the limit is %d.", limit.Class, limit.Limit, limit.Current, limit.Most)
+	}
 	if v.outcome != dispatch.OutcomePreempted {
 		return
 	}

@@ -302,6 +302,13 @@ func TestExplainSaysTheRightOfTheConfiguration(t *testing.T) {
 			false, "it was its class's turn, by the classes' quanta", true,
 		},
 		{
+			"rings", func(c *fairqueue.Config) {
+				c.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 9, Ring: "of m"}, {Name: "x", Quantum: 1}}
+			},
+			dispatch.Arrival{Flow: "a", Path: &fairqueue.Path{Ring: "of m", Class: "x"}},
+			false, "it was its ring's turn: the rings of classes take turns", true,
+		},
+		{
 			"an order of its own", func(c *fairqueue.Config) {
 				c.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 1, Order: fairqueue.WSPT}}
 				c.Priorities = true
@@ -342,5 +349,38 @@ func TestExplainSaysTheRightOfTheConfiguration(t *testing.T) {
 				t.Errorf("it is not said that %q, or of what share:\n%s", want, said)
 			}
 		})
+	}
+}
+
+// A class that is at its limit, and one for which the engines are too busy, are named.
+func TestExplainNamesLimitsAndBusyEngines(t *testing.T) {
+	one, ten := int64(0), int64(10)
+	d := newQuietDriverOf(t, func(c *dispatch.Config) {
+		c.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 9}, {Name: "y", Quantum: 9, Limits: fairqueue.ClassLimits{RawTokens: &one}}}
+		c.Classes = []dispatch.ClassConfig{{Busy: scheduling.BusyRule{PrefillTokens: &ten}}, {}}
+		for i := range c.Tiers {
+			c.Tiers[i].CanPreempt = false
+		}
+	})
+	offer := func(class, name string) *life {
+		q := d.anywhere().(*scheduling.Query)
+		q.Rate(&scheduling.Ratings{Prompt: 11})
+		return d.offered(dispatch.Arrival{Flow: "a", Tier: 1, Path: &fairqueue.Path{Class: class, Prompt: fairqueue.PromptOf(11, 0)}, Placement: q}, name)
+	}
+	first := offer("x", "first")
+	offer("x", "waits")
+	offer("y", "too many")
+	d.complete(first)
+	for name, want := range map[string]string{
+		"waits":    "It waited since the endpoints that it may use were too busy reading prompts for its class.",
+		"too many": `Its class "y" had reached its limit of raw_isl_tokens: 0 waited, and the limit is 0.`,
+	} {
+		said, err := d.explain(d.bytes(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("it is not said that %q:\n%s", want, said)
+		}
 	}
 }

@@ -56,6 +56,7 @@ var waitsFor = map[string]string{
 	"stock":       "for the stock to fall below the lower bound, and for its turn",
 	"cap":         "since its flow had as many requests in flight as it may have",
 	"endpoint":    "since no endpoint that it may use had room",
+	"busy":        "since the endpoints that it may use were too busy reading prompts for its class",
 	"reservation": "since the free stock is reserved for higher tiers",
 	"spacing":     "for the time between two releases",
 }
@@ -115,8 +116,12 @@ func (e *explanation) rightOf(r *request) string {
 		return "this request's tenant was at its cap"
 	case e.waiting.why == "endpoint":
 		return "no endpoint that this request may use had room"
+	case e.waiting.why == "busy":
+		return "the endpoints that this request may use were too busy for its class"
 	case !sameTier:
 		return "its tier's share, or this one's tier had nothing available"
+	case e.ringOf(r) != e.ringOf(own):
+		return "it was its ring's turn: the rings of classes take turns"
 	case e.classOf(r) != e.classOf(own):
 		return "it was its class's turn, by the classes' quanta"
 	case inLine && !byArrival && e.order() == fairqueue.EDF:
@@ -155,30 +160,26 @@ func (e *explanation) byArrival() bool {
 
 // order returns the order of the request's line.
 func (e *explanation) order() fairqueue.Order {
-	queue := e.machine.Config().Queue
+	queue, class := e.machine.Config().Queue, e.classOf(e.request)
 	for _, c := range queue.Classes {
-		if c.Name == e.classOf(e.request) {
+		if (nameOfClass{c.Ring, c.Name}) == class {
 			return c.Order
 		}
 	}
 	return queue.Order
 }
 
-// classOf returns the name of a request's class within its tier, or "" if there are no classes.
-func (e *explanation) classOf(r *request) string {
-	classes := e.machine.Config().Queue.Classes
-	if len(classes) == 0 {
-		return ""
-	}
-	if path := r.Path(); path != nil {
-		for _, c := range classes {
-			if c.Name == path.Class {
-				return c.Name
-			}
-		}
-	}
-	return classes[0].Name
+// nameOfClass is the name of a class, in its ring.
+type nameOfClass struct{ ring, class string }
+
+// classOf returns the class of a request within its tier; its names are empty if there are no classes.
+func (e *explanation) classOf(r *request) nameOfClass {
+	ring, class := e.machine.ClassOf(&r.Waiter)
+	return nameOfClass{ring, class}
 }
+
+// ringOf returns the name of the ring of a request's class.
+func (e *explanation) ringOf(r *request) string { return e.classOf(r).ring }
 
 // ranksAbove reports whether tier a ranks above tier b.
 func (e *explanation) ranksAbove(a, b int) bool {

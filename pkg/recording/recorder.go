@@ -163,7 +163,7 @@ func (r *Recorder) FirstByte(l *dispatch.Lease) {
 // Prefilled records that a prefill engine has read a prompt.
 func (r *Recorder) Prefilled(now time.Time, l *dispatch.Lease) {
 	w := l.Waiter()
-	if w.Stage() == dispatch.StageEnded || !l.Prefills() {
+	if w.Stage() == dispatch.StageEnded || !l.Prefills() && !l.Reads() {
 		r.nothing()
 		return
 	}

@@ -72,9 +72,10 @@ func examples() []dispatch.Config {
 		all = append(all, cfg)
 	}
 	cfg := dispatch.DefaultConfig()
-	cfg.Queue.Priorities = true // three orders
+	cfg.Queue.Priorities = true // four orders
 	cfg.Queue.Classes = []fairqueue.ClassConfig{
 		{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1, Order: fairqueue.WSPT}, {Name: "c", Quantum: 1, Order: fairqueue.EDF},
+		{Name: "d", Quantum: 1, Order: fairqueue.WSPT, Ageing: fairqueue.MinAgeing},
 	}
 	return append(all, cfg)
 }

@@ -42,7 +42,8 @@ type Board struct {
 	below   ends                // those below their bounds in tokens
 
 	adapters adapters
-	busy     []busyness // by number of the rule
+	busy     []busyness   // by number of the rule
+	turned   []EndpointID // result of the next TakeTurned
 
 	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/weir-epp/weir/pkg/invalid"
 )
@@ -54,6 +55,20 @@ func (r *BusyRule) Threshold() (field string, value any, given bool) {
 	return "", nil, false
 }
 
+// Equal reports whether two rules are the same.
+func (r *BusyRule) Equal(o *BusyRule) bool {
+	same := func(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+	return same(r.PrefillTokens, o.PrefillTokens) && same(r.PrefillFraction, o.PrefillFraction) && r.ratio() == o.ratio()
+}
+
+// ratio returns WorkerRatio with its default.
+func (r *BusyRule) ratio() int64 {
+	if r.WorkerRatio == 0 {
+		return Millionths
+	}
+	return r.WorkerRatio
+}
+
 // busyAt reports whether an endpoint is busy with so many tokens of prompts to read.
 func (r *BusyRule) busyAt(prompts, batched int64) bool {
 	if r.PrefillTokens != nil && prompts > *r.PrefillTokens {
@@ -69,11 +84,7 @@ func (r *BusyRule) busyAt(prompts, batched int64) bool {
 
 // busy reports whether n of so many endpoints make all of them busy.
 func (r *BusyRule) busy(n, of int) bool {
-	ratio := r.WorkerRatio
-	if ratio == 0 {
-		ratio = Millionths
-	}
-	return of > 0 && int64(n)*Millionths >= ratio*int64(of)
+	return of > 0 && int64(n)*Millionths >= r.ratio()*int64(of)
 }
 
 // busyness is which ready endpoints are busy by one rule.
@@ -95,36 +106,44 @@ func (b *Board) SetBusyRules(rules []BusyRule) {
 
 // recountBusy finds out anew which endpoints are busy.
 func (b *Board) recountBusy() {
+	b.turned = b.turned[:0]
 	for i := range b.busy {
 		x := &b.busy[i]
 		x.at, x.n = resized(x.at, wordsFor(len(b.spots))), 0
 		clear(x.at)
 	}
-	if len(b.busy) > 0 {
-		for p := range b.spots {
-			b.noteBusy(int32(p))
-		}
+	for p := range b.spots {
+		b.noteBusy(int32(p))
 	}
 }
 
-// noteBusy updates whether an endpoint is busy, by each rule. eased reports whether it no longer is, by any of them.
-func (b *Board) noteBusy(p int32) (eased bool) {
-	s := &b.spots[p]
+// noteBusy updates whether an endpoint is busy, by each rule.
+func (b *Board) noteBusy(p int32) {
+	s, turned := &b.spots[p], false
 	for i := range b.busy {
 		x := &b.busy[i]
 		was, is := in(x.at, p), s.ready && x.busyAt(s.prompts, s.batched)
 		if was == is {
 			continue
 		}
+		turned = true
 		x.at[p/64] ^= 1 << (p % 64)
 		if is {
 			x.n++
 		} else {
 			x.n--
-			eased = true
 		}
 	}
-	return eased
+	if id := b.ring.ids[p]; turned && !slices.Contains(b.turned, id) {
+		b.turned = append(b.turned, id)
+	}
+}
+
+// TakeTurned appends to some the endpoints that have become busy by any rule, or are so no longer, since the last call.
+func (b *Board) TakeTurned(some []EndpointID) []EndpointID {
+	some = append(some, b.turned...)
+	b.turned = b.turned[:0]
+	return some
 }
 
 // Busy reports whether the ready endpoints that the request may use are too busy, by the rule of a number. It counts those of a
@@ -161,15 +180,13 @@ func (b *Board) startReading(q *Query, r *Reservation) {
 }
 
 // PromptRead stops counting the tokens of a prompt that the endpoint of a reservation reads itself, because the first token of
-// the answer has come. It reports whether the endpoint is less busy by that than it was, by any rule.
-func (b *Board) PromptRead(r *Reservation) (eased bool) {
-	if r.prompt == 0 || r.In(Serving) == NoEndpoint || r.In(Prefilling) != NoEndpoint {
-		return false
+// the answer has come.
+func (b *Board) PromptRead(r *Reservation) {
+	if r.Reads() {
+		b.unread -= int64(r.prompt)
+		b.addPrompt(r.Endpoint(), -int64(r.prompt))
+		r.prompt = 0
 	}
-	b.unread -= int64(r.prompt)
-	eased = b.addPrompt(r.Endpoint(), -int64(r.prompt))
-	r.prompt = 0
-	return eased
 }
 
 // Prompts returns how many tokens of prompts an endpoint of the pool has to read, as far as they are counted.

@@ -121,19 +121,18 @@ func (b *Board) addPrefill(q *Query, r *Reservation, bound Bound) {
 	b.addPrompt(id, int64(r.prompt))
 }
 
-// addPrompt changes the tokens that an endpoint has to read, which may have left the pool. It reports whether it is less busy
-// by that than it was, by any rule.
-func (b *Board) addPrompt(id EndpointID, by int64) (eased bool) {
+// addPrompt changes the tokens that an endpoint has to read, which may have left the pool.
+func (b *Board) addPrompt(id EndpointID, by int64) {
 	if p, ok := b.ring.position(id); ok {
 		b.spots[p].prompts += by
 		if b.seated {
 			b.fewest.set(int(p), b.spots[p].fewness())
 		}
-		return b.noteBusy(p)
-	}
-	if g, known := b.gone[id]; known {
+		if len(b.busy) > 0 {
+			b.noteBusy(p)
+		}
+	} else if g, known := b.gone[id]; known {
 		g.prompts += by
 		b.gone[id] = g
 	}
-	return false
 }

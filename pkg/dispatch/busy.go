@@ -1,0 +1,87 @@
+package dispatch
+
+import (
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// While the endpoints of a lane are too busy for a class (ClassConfig.Busy), the lane is blocked in that class: its requests
+// wait, it keeps its deficit and earns nothing, and arrivals of the class in the lane wait too. Waiters of a class that is
+// blocked are in nobody's way. The Placer counts the tokens of prompts at its endpoints, from the placement to the first token
+// (Prefilled) or, if nobody tells of that, to the end of the lease. It says which endpoints have become busy, or are no more,
+// and only these are looked at: before each turn, so that no class earns that is blocked.
+
+// busyRules returns the different rules of the classes, and the number of each class's own; -1 if it has none.
+func (c *Config) busyRules() (rules []scheduling.BusyRule, of []int) {
+	for _, class := range c.Classes {
+		number := -1
+		if _, _, given := class.Busy.Threshold(); given {
+			for i := range rules {
+				if rules[i].Equal(&class.Busy) {
+					number = i
+				}
+			}
+			if number < 0 {
+				number = len(rules)
+				rules = append(rules, class.Busy)
+			}
+		}
+		of = append(of, number)
+	}
+	return rules, of
+}
+
+// adoptBusy tells the Placer the rules of the configuration.
+func (m *Machine) adoptBusy() {
+	rules, of := m.config.busyRules()
+	if len(rules) == 0 && !m.busies {
+		return
+	}
+	m.busies, m.ruleOf = len(rules) > 0, of
+	m.placer.SetBusyRules(rules)
+}
+
+// blocked reports whether the endpoints that w may use are too busy for its class.
+func (m *Machine) blocked(w *Waiter) bool {
+	if !m.busies {
+		return false
+	}
+	class := m.queue.NumberOfClass(&w.queued)
+	return class >= 0 && m.ruleOf[class] >= 0 && m.placer.Busy(w.placement, m.ruleOf[class])
+}
+
+// reblock blocks the lane of w, which waits, in its class exactly if its endpoints are too busy for it.
+func (m *Machine) reblock(w *Waiter) {
+	if m.blocked(w) {
+		m.queue.CloseLane(&w.queued, fairqueue.LaneBlocked)
+	} else {
+		m.queue.Unblock(&w.queued)
+	}
+}
+
+// followBusy looks at the lanes of the endpoints that have become busy, or are no more.
+func (m *Machine) followBusy() {
+	m.turned = m.placer.TakeTurned(m.turned[:0])
+	for _, e := range m.turned {
+		if m.lanes.notes[""] == nil {
+			m.reblockIn("")
+		}
+		for _, n := range m.lanes.whole.all {
+			m.reblockIn(n.lane)
+		}
+		if l := m.lanes.has[e]; l != nil {
+			for _, n := range l.all {
+				m.reblockIn(n.lane)
+			}
+		}
+	}
+}
+
+// reblockIn is reblock for every class of which requests wait in the lane.
+func (m *Machine) reblockIn(lane fairqueue.Lane) {
+	m.ofLane = m.queue.InLane(lane, m.ofLane[:0])
+	for _, r := range m.ofLane {
+		m.reblock(waiterOf(r))
+	}
+	m.ofLane = renew(m.ofLane)
+}
