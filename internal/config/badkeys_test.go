@@ -131,7 +131,7 @@ func withValue(key, value string) string {
 	text := value
 	for _, part := range slices.Backward(parts) {
 		name, element := strings.CutSuffix(part, "[]")
-		if element && slices.Contains([]string{"weights", "capacities", "tenantPolicies", "status", "byModel"}, name) {
+		if element && slices.Contains([]string{"weights", "capacities", "tenantPolicies", "roles", "status", "byModel"}, name) {
 			text = "{ any: " + text + " }"
 		} else if element {
 			text = "[ " + text + " ]"

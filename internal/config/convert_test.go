@@ -23,11 +23,13 @@ func TestDefaultsAgree(t *testing.T) {
 	want.Queue.Tiers, want.Tiers = got.Queue.Tiers, got.Tiers // theirs has one tier
 	want.Queue.GuaranteedTop = true                           // only in shared mode
 	want.Queue.Weights, want.Queue.FlowCapacities = map[string]fairqueue.Weight{}, map[string]int{}
-	want.Quotas.Tenants = map[string]quota.Limit{}
+	want.Quotas.Tenants, want.Quotas.Roles = map[string]quota.Limit{}, map[string]quota.Limit{}
+	want.Queue.Roles, want.Roles = map[string]fairqueue.RoleConfig{}, map[string]dispatch.RoleConfig{}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("flowcontrol: %+v\nwant %+v", got, want)
 	}
 	streams, own := d.ExtprocConfig(), extproc.DefaultConfig()
+	own.Roles = map[string]request.RoleTiers{}
 	own.TenantPolicies, own.Responses.Status, own.ModelRings = map[string]request.TenantPolicy{}, map[string]int{}, map[string]request.Ring{}
 	if !reflect.DeepEqual(streams, own) {
 		t.Errorf("extproc: %+v\nwant %+v", streams, own)
@@ -45,7 +47,7 @@ requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend:
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, maxTokensInFlightPerFlow: 120,
   maxTokensInFlightPerFlowPerBackend: 60, watermarkTokensPerBackend: 90, lowerBoundTokensPerBackend: 80, upperBoundTokensPerBackend: 100, victimOrder: least-cost }
-flows: { key: ["header:x-tenant"], weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, fairshare: { window: 1m, threshold: 0.75, waitBonus: 2.5, burstRate: 7, burstCap: 70, burstDecay: 0.25 }, tieBreak: newcomer, unknownModels: shared, anonymous: shared, order: edf, ageing: 6s }
+flows: { key: ["header:x-tenant"], role: ["header:x-role"], defaultRole: dean, weights: { a: 2.5 }, capacities: { b: 7 }, discipline: none, fairshare: { window: 1m, threshold: 0.75, waitBonus: 2.5, burstRate: 7, burstCap: 70, burstDecay: 0.25 }, tieBreak: newcomer, unknownModels: shared, anonymous: shared, order: edf, ageing: 6s }
 replaceTiers: true
 tiers: [ { name: one, minPriority: 4, weight: 3, queueSize: 0, queueTimeout: 6s, starvationThreshold: 5s, canPreempt: true, reservedFloor: 1, reservedPerSlot: 0.125 } ]
 classes: [ { name: c, quantum: 9, order: wspt, ageing: 5s, family: f, bucket: b },
@@ -53,7 +55,8 @@ classes: [ { name: c, quantum: 9, order: wspt, ageing: 5s, family: f, bucket: b 
 policyClass: { headers: [x-policy], defaultFamily: f, uncachedBuckets: [ { minTokens: 0, bucket: b } ], byModel: { m: { defaultFamily: g, uncachedBuckets: [ { minTokens: 0, bucket: e } ] } }, priorityHeader: x-p, strictPriorityHeader: x-s, maxStrictPriority: 3, hints: [osl], maxPriority: 4 }
 models: [ { name: m, criticality: Sheddable, targets: [ { name: t, weight: 3 } ] } ]
 objectives: [ { name: o, priority: -2 } ]
-tenantPolicies: { vip: { maxClass: one, quota: { tokens: 1000, window: 90s } } }
+roles: { dean: { weight: 2.5, maxInFlight: 8, class: one, maxClass: Critical, quota: { tokens: 99, window: 2s } } }
+tenantPolicies: { vip: { maxClass: one, role: dean, quota: { tokens: 1000, window: 90s } } }
 passOnPaths: [/cheap]
 responses: { preset: smg, status: { shed: 529 }, metadata: true, queueState: true }
 criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical, objectiveHeaders: [x-objective] }
@@ -70,7 +73,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "5 problems") { // caps of flows, and no flows
+	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "6 problems") { // caps of flows, and no flows
 		t.Fatal(err)
 	}
 	queue := d.FlowcontrolConfig()
@@ -85,10 +88,10 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	got := []any{
 		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
 		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder, queue.ReleaseSpacing,
-		queue.MaxTokensInFlightPerFlow, queue.MaxTokensInFlightPerFlowPerBackend, queue.Quotas,
+		queue.MaxTokensInFlightPerFlow, queue.MaxTokensInFlightPerFlowPerBackend, queue.Quotas, queue.Config.Roles,
 	}
 	for i, want := range []string{
-		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Discipline:1 " +
+		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Roles:map[dean:{Weight:2500000}] Discipline:1 " +
 			"FairShare:{Window:1m0s Threshold:750000 WaitBonus:2500000 BurstRate:7 BurstCap:70 BurstDecay:250000} " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1 Ageing:5s Ring: Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}} " +
@@ -96,7 +99,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
 			"Follow:false Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
-		"120", "60", "{Tenants:map[vip:{Tokens:1000 Window:1m30s}] MostAccounts:4}",
+		"120", "60", "{Tenants:map[vip:{Tokens:1000 Window:1m30s}] Roles:map[dean:{Tokens:99 Window:2s}] MostAccounts:4}", "map[dean:{MaxInFlight:8}]",
 	} {
 		if text := fmt.Sprintf("%+v", got[i]); text != want {
 			t.Errorf("got  %s\nwant %s", text, want)
@@ -109,7 +112,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	}
 	streams.Tiers[0].MinPriority = nil
 	want := "{Config:{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
-		"Objectives:[{Name:o Priority:-2}] TenantPolicies:map[*:{Class: MaxClass:Critical} vip:{Class: MaxClass:one}] " +
+		"Objectives:[{Name:o Priority:-2}] RoleSources:[header:x-role] DefaultRole:dean Roles:map[dean:{Class:one MaxClass:Critical}] TenantPolicies:map[*:{Role: Class: MaxClass:Critical} vip:{Role:dean Class: MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s Hints:[osl] MaxPriority:4 MaxStrictPriority:3} Classes:[{Model: Name:c Family:f Bucket:b} {Model:m Name:d Family:g Bucket:e}] " +
 		"Ring:{DefaultFamily:f Buckets:[{MinTokens:0 Name:b}]} ModelRings:map[m:{DefaultFamily:g Buckets:[{MinTokens:0 Name:e}]}] Tiers:[{Name:one MinPriority:<nil>}] " +

@@ -272,6 +272,13 @@ func docsValue(v reflect.Value) string {
 			return "empty"
 		}
 		var values []string
+		if v.Kind() == reflect.Map {
+			for _, key := range v.MapKeys() {
+				values = append(values, key.String())
+			}
+			slices.Sort(values)
+			return "`" + strings.Join(values, "`, `") + "`"
+		}
 		for i := range v.Len() {
 			element := v.Index(i)
 			if element.Kind() == reflect.Struct {

@@ -61,6 +61,11 @@ type Document struct {
 	//
 	// Default: Tenants may ask for any tier until the operator sets a limit.
 	TenantPolicies map[string]TenantPolicy `yaml:"tenantPolicies" default:"{}" sets:"streams.TenantPolicies controller.Quotas.Tenants"`
+	// Roles of tenants (flows.role, tenantPolicies[].role): the weight, the cap, the tiers and the quota of each tenant that
+	// has the role.
+	//
+	// Default: Tenants are equal until somebody says who they are.
+	Roles map[string]Role `yaml:"roles" default:"{}" sets:"controller.Queue.Roles controller.Roles controller.Quotas.Roles streams.Roles"`
 	// The HTTP status of each rejection.
 	Responses Responses `yaml:"responses"`
 	// Where a request's tier may be named.

@@ -66,7 +66,7 @@ func TestAKeyIsOnePlace(t *testing.T) {
 		"Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers Hints Key Kind LocalityQuantum " +
 		"LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders Objectives Order PassOn PassOnPaths " +
 		"PercentageDeviationForBounds PriorityHeader Profile Quantum QueueLimitPerBackend QueueSize QueueTTL QueueTimeout RawTokenLimitPerBackend " +
-		"ReplaceTiers ReservedFloor ReservedPerSlot SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies TierMode Tiers " +
+		"ReplaceTiers ReservedFloor ReservedPerSlot Roles SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies TierMode Tiers " +
 		"Tokens TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
 	elsewhere := []string{}
 	for _, k := range keys() {

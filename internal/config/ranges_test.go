@@ -15,7 +15,7 @@ import (
 
 // relative lists the keys of which not every value in the range is right, whatever other keys have.
 var relative = []string{
-	"requestQueueController.lowerBoundTokensPerBackend", "requestQueueController.upperBoundTokensPerBackend", "flows.discipline", "tenantPolicies[].quota.tokens",
+	"requestQueueController.lowerBoundTokensPerBackend", "requestQueueController.upperBoundTokensPerBackend", "flows.discipline", "tenantPolicies[].quota.tokens", "roles[].quota.tokens",
 	"policyClass.uncachedBuckets[].minTokens", "policyClass.byModel[].uncachedBuckets[].minTokens", "classes[].busyRatio",
 }
 

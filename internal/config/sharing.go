@@ -8,7 +8,17 @@ type Flows struct {
 	//
 	// Default: The proposal's; it needs no identity, which only a gateway can vouch for.
 	Key []string `yaml:"key" default:"[model]" sets:"streams.FlowKey" reload:"refused" page:"first"`
-	// Weight of a flow by its identity; other flows have 1. From 0.001 to 1000000. Identities that come from the source
+	// Where a tenant's role comes from (roles); the first source that is present counts: header:NAME,
+	// metadata:NAMESPACE/PATH (such as a claim of a JWT) or attribute:NAME. By naming a header here the operator asserts
+	// that the gateway sets or strips it; a request that has it twice is refused. At most 16 sources.
+	//
+	// Default: A role is worth something, so it is taken from a place only where the operator names it.
+	Role []string `yaml:"role" default:"[]" sets:"streams.RoleSources"`
+	// Role of requests without one, or with one that roles does not list; empty: none.
+	//
+	// Default: Whoever has no role has weight 1 and no quota, as without roles.
+	DefaultRole string `yaml:"defaultRole" default:"''" sets:"streams.DefaultRole"`
+	// Weight of a flow by its identity; other flows have that of their role, or 1. From 0.001 to 1000000. Identities that come from the source
 	// model are MODEL/TARGET, such as "m/m" for a model without targets.
 	//
 	// Default: Flows are equal until the operator sets weights.
@@ -230,18 +240,53 @@ type Objective struct {
 
 // TenantPolicy bounds the tiers of one tenant.
 type TenantPolicy struct {
+	// Role of the tenant, before that of flows.role; empty: that.
+	//
+	// Default: Mostly somebody else knows the roles: the issuer of the tokens.
+	Role string `yaml:"role,omitempty" default:"''" sets:"streams.TenantPolicies[].Role"`
 	// Tier of the tenant's requests that declare none (by criticality's metadata or header, an objective or the model),
 	// by name or criticality; empty: criticality.default. It is clamped like a declared one.
 	//
 	// Default: criticality.default decides for tenants as for requests.
 	Class string `yaml:"class,omitempty" default:"''" sets:"streams.TenantPolicies[].Class"`
 	// Highest tier that the tenant may use, by name or criticality; a request that asks for more is clamped to it. Must
-	// be given if neither class nor quota is; empty: criticality.maxClass, or class where that is higher.
+	// be given if neither class nor role nor quota is; empty: criticality.maxClass, or class where that is higher.
 	//
 	// Default: A policy with a class allows that class, and the tiers of every tenant.
 	MaxClass string `yaml:"maxClass" default:"''" sets:"streams.TenantPolicies[].MaxClass"`
 	// Tokens that the tenant may use in a window of time (docs/quotas.md); without them it has no quota.
 	Quota TenantQuota `yaml:"quota,omitempty"`
+}
+
+// Role is what tenants of a role have in common; each has it alone.
+type Role struct {
+	// Weight of each flow of the role that flows.weights does not list. From 0.001 to 1000000.
+	//
+	// Default: Equal shares until the operator says otherwise.
+	Weight Decimal `yaml:"weight" default:"1" unset:"0" sets:"controller.Queue.Roles[].Weight"`
+	// Maximum number of requests in flight of each tenant of the role, in place of maxInFlightPerFlow; at least 0; 0: that one.
+	//
+	// Default: A tenant that is alone may use every slot; fairness needs no cap.
+	MaxInFlight int64 `yaml:"maxInFlight" default:"0" sets:"controller.Roles[].MaxInFlight"`
+	// Tier of requests that declare none, of tenants whose own policy says nothing of tiers; by name or criticality; empty:
+	// criticality.default.
+	//
+	// Default: criticality.default decides for roles as for requests.
+	Class string `yaml:"class,omitempty" default:"''" sets:"streams.Roles[].Class"`
+	// Highest tier of such tenants; empty: criticality.maxClass, or class where that is higher.
+	//
+	// Default: A role with a class allows that class, and the tiers of every tenant.
+	MaxClass string `yaml:"maxClass,omitempty" default:"''" sets:"streams.Roles[].MaxClass"`
+	// Tokens that each tenant of the role may use in a window of time, unless it has a quota of its own (docs/quotas.md).
+	Quota RoleQuota `yaml:"quota,omitempty"`
+}
+
+// RoleQuota is the tokens that each tenant of a role may use in a window of time.
+type RoleQuota struct {
+	// Tokens of prompts and answers, cached ones too; 0: no quota. From 0 to 1000000000000; needs cost: tokens.
+	Tokens int64 `yaml:"tokens" sets:"controller.Quotas.Roles[].Tokens"`
+	// Window of time in which each tenant may use them. From 1s to 744h.
+	Window Duration `yaml:"window" sets:"controller.Quotas.Roles[].Window"`
 }
 
 // TenantQuota is the tokens that a tenant may use in a window of time.

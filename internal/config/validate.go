@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -95,19 +96,33 @@ func (d Document) tenantProblems(ps *Problems) {
 
 // quotaProblems checks that the tokens of requests are known where tenants have quotas.
 func (d Document) quotaProblems(ps *Problems) {
-	for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
-		if n := d.TenantPolicies[tenant].Quota.Tokens; n > 0 && n <= quota.MaxTokens && d.Cost != string(extproc.CostTokens) {
-			ps.add(join("tenantPolicies", tenant)+".quota.tokens", n, "needs cost: %s", extproc.CostTokens)
+	for path, tokens := range d.quotas() {
+		if tokens <= quota.MaxTokens && d.Cost != string(extproc.CostTokens) {
+			ps.add(path, tokens, "needs cost: %s", extproc.CostTokens)
+		}
+	}
+}
+
+// quotas iterates over the paths and the tokens of all quotas.
+func (d *Document) quotas() iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
+			if n := d.TenantPolicies[tenant].Quota.Tokens; n > 0 && !yield(join("tenantPolicies", tenant)+".quota.tokens", n) {
+				return
+			}
+		}
+		for _, role := range slices.Sorted(maps.Keys(d.Roles)) {
+			if n := d.Roles[role].Quota.Tokens; n > 0 && !yield(join("roles", role)+".quota.tokens", n) {
+				return
+			}
 		}
 	}
 }
 
 // hasQuotas reports whether any tenant has a quota.
 func (d *Document) hasQuotas() bool {
-	for _, p := range d.TenantPolicies {
-		if p.Quota.Tokens > 0 {
-			return true
-		}
+	for range d.quotas() {
+		return true
 	}
 	return false
 }

@@ -48,6 +48,7 @@ type tenant struct {
 	rousing    []Endpoint        // where it was told of room, and has not been looked at since
 	roused     []Endpoint        // where it was, and some of its waiters could go
 	fullIndex  int               // 1-based index in flowAccounts.full; 0: it is not there
+	role       string            // of its requests, that with the least cap
 }
 
 // in returns the tenant's account in a tier, or nil if it is not known.
@@ -107,6 +108,9 @@ func (m *Machine) countWaiter(w *Waiter) {
 	if !w.waiting {
 		w.flow = m.flows.addWaiter(w.queued.Tier, w.queued.Flow)
 		w.waiting = true
+		if len(m.config.Roles) > 0 {
+			m.takeRole(w)
+		}
 	}
 }
 

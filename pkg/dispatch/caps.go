@@ -20,7 +20,7 @@ func (l limit) reached(requests int, tokens stock.Tokens) bool {
 	return l.requests > 0 && requests >= l.requests || l.tokens > 0 && tokens >= l.tokens
 }
 
-// flowLimit returns the cap of each tenant.
+// flowLimit returns the cap of each tenant whose role has none.
 func (m *Machine) flowLimit() limit {
 	return limit{m.config.MaxInFlightPerFlow, m.config.MaxTokensInFlightPerFlow}
 }
@@ -33,12 +33,12 @@ func (m *Machine) endpointLimit() limit {
 // deriveCaps derives which caps there are from the configuration. With Enabled false no request waits for a cap.
 func (m *Machine) deriveCaps() {
 	m.cappedAt = !m.endpointLimit().none()
-	m.capped = m.config.Enabled && (m.cappedAt || !m.flowLimit().none())
+	m.capped = m.config.Enabled && (m.cappedAt || !m.flowLimit().none() || m.cappedByRole())
 }
 
 // atCap reports whether the tenant holds as much as it may in total.
 func (m *Machine) atCap(t *tenant) bool {
-	return m.flowLimit().reached(t.inflight+int(t.places), t.tokens)
+	return m.limitOf(t).reached(t.inflight+int(t.places), t.tokens)
 }
 
 // fullFor returns the endpoints at which the tenant holds as much as it may; nil if there are none.

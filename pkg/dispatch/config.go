@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -50,8 +51,16 @@ type Config struct {
 	Circuits bool
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
+	// Roles has what is common to the tenants of a role, by the role's name; see fairqueue.Path.Role.
+	Roles map[string]RoleConfig
 	// Quotas are the tokens that tenants may use in a window of time. They count whether or not requests queue.
 	Quotas quota.Config
+}
+
+// RoleConfig configures a role.
+type RoleConfig struct {
+	// MaxInFlight takes the place of MaxInFlightPerFlow for each of its tenants; 0: it does not.
+	MaxInFlight int
 }
 
 // TierConfig configures a tier.
@@ -116,6 +125,9 @@ func (c *Config) Validate() error {
 	invalid.Above(&ps, invalid.At("ExpiryCleanupInterval"), c.ExpiryCleanupInterval, 0)
 	invalid.Within(&ps, invalid.At("ReleaseSpacing"), c.ReleaseSpacing, 0, MaxReleaseSpacing)
 	c.checkCap(&ps, invalid.At("MaxInFlightPerFlow"), int64(c.MaxInFlightPerFlow))
+	for _, role := range slices.Sorted(maps.Keys(c.Roles)) {
+		c.checkCap(&ps, invalid.At("Roles", invalid.Key(role), "MaxInFlight"), int64(c.Roles[role].MaxInFlight))
+	}
 	c.checkCap(&ps, invalid.At("MaxInFlightPerFlowPerBackend"), int64(c.MaxInFlightPerFlowPerBackend))
 	c.checkCap(&ps, invalid.At("MaxTokensInFlightPerFlow"), int64(c.MaxTokensInFlightPerFlow))
 	c.checkCap(&ps, invalid.At("MaxTokensInFlightPerFlowPerBackend"), int64(c.MaxTokensInFlightPerFlowPerBackend))

@@ -23,7 +23,7 @@ type QuotaStanding = quota.Standing
 
 // meter notes what a quota needs of an arrival, if its tenant has one.
 func (m *Machine) meter(w *Waiter, a *Arrival) {
-	limit := m.config.Quotas.Limit(a.Tenant)
+	limit := m.config.Quotas.Limit(a.Tenant, roleOf(w))
 	if limit.None() {
 		return
 	}

@@ -76,7 +76,7 @@ func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
 // belowCapsWithout reports whether the tenant could take a lease at v's endpoint in v's place, which is its own.
 func (m *Machine) belowCapsWithout(t *tenant, v *Lease) bool {
 	tokens := v.held.Tokens()
-	if m.flowLimit().reached(t.inflight+int(t.places)-1, t.tokens-tokens) {
+	if m.limitOf(t).reached(t.inflight+int(t.places)-1, t.tokens-tokens) {
 		return false
 	}
 	held := t.byEndpoint.at(v.Endpoint())

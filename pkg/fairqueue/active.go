@@ -25,6 +25,7 @@ func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	r.Tier, r.Cost = t.id, r.Cost.clamp()
 	c := t.classOf(r)
 	f, stale := q.flowOf(c, r, true), false
+	q.weigh(f, r)
 	q.departed(f, r)
 	r.turns = r.turns.with(aside, true)
 	for ; f != nil; f = f.above {
@@ -179,7 +180,7 @@ func (q *FairRequestQueue) flowOf(c *class, r *Request, wanted bool) (f *flow) {
 		siblings := siblingsUnder(c, above)
 		if f = siblings.flows.known[key]; wanted && (f == nil || !f.tracked && !f.resting) {
 			f = siblings.flows.claim(key, f)
-			q.prepare(f, c, above, key)
+			q.prepare(f, c, above, key, r)
 			siblings.flows.rest(f)
 		}
 		if f == nil {

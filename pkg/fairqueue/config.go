@@ -70,8 +70,10 @@ type Config struct {
 	CapacityMode   CapacityMode
 	// QueueTTL is the TTL of requests whose tier has no QueueTimeout; above 0.
 	QueueTTL time.Duration
-	// Weights has weights by flow key. The weight of a flow that is not listed is WeightOne.
-	Weights    map[string]Weight
+	// Weights has weights by flow key. The weight of a flow that is not listed is that of its role, else WeightOne.
+	Weights map[string]Weight
+	// Roles has what is common to the flows of a role, by the role's name.
+	Roles      map[string]RoleConfig
 	Discipline Discipline
 	FairShare  FairShareConfig // of discipline FairShare; no other reads it
 	TieBreak   TieBreak        // a change applies to flows that become backlogged after it
@@ -103,6 +105,12 @@ type Config struct {
 	// With 1, a request names Request.Flow only. Weights, capacities and caps apply to Request.Flow; the flows under it
 	// have equal weights and share its capacity.
 	Levels int
+}
+
+// RoleConfig configures a role.
+type RoleConfig struct {
+	// Weight is the weight of each of its flows; 0 counts as WeightOne.
+	Weight Weight
 }
 
 // ClassConfig configures a class.
@@ -182,6 +190,11 @@ func (c *Config) Validate() error {
 	for _, flow := range slices.Sorted(maps.Keys(c.Weights)) {
 		c.Weights[flow].check(&ps, invalid.At("Weights", invalid.Key(flow)))
 	}
+	for _, role := range slices.Sorted(maps.Keys(c.Roles)) {
+		if w := c.Roles[role].Weight; w != 0 {
+			w.check(&ps, invalid.At("Roles", invalid.Key(role), "Weight"))
+		}
+	}
 	invalid.Above(&ps, invalid.At("QueueTTL"), c.QueueTTL, 0)
 	if c.PromotionBudget < 0 || c.PromotionBudget > budgetUnlimited {
 		ps.Add(invalid.At("PromotionBudget"), float64(c.PromotionBudget)/budgetUnlimited, "must be from 0 to 1")
@@ -254,7 +267,7 @@ func (c *Config) LooksForMatches() bool {
 // levels returns the number of flows that a request names.
 func (c *Config) levels() int { return max(1, c.Levels) }
 
-// weight returns a flow's weight.
+// weight returns a flow's weight without a role.
 func (c *Config) weight(flow string) Weight {
 	if w, ok := c.Weights[flow]; ok {
 		return w

@@ -102,11 +102,13 @@ func (q *FairRequestQueue) displaceWithin(c *class, r *Request) *Request {
 	if most := c.tier.fullest(); most != c && compareRatio(int64(most.queued), most.weight, 1+int64(c.queued), c.weight) > 0 {
 		return q.displace(most.shed.shares.most())
 	}
-	in, key, weight := &c.siblings, c.flowKey(r), q.config.weight(c.flowKey(r))
+	in, key := &c.siblings, c.flowKey(r)
 	for depth := 0; ; depth++ {
 		most, own, places := in.shed.shares.most(), in.flows.find(key), int64(1)
+		weight := q.config.weightWith(depth, key, r)
 		if own != nil {
 			places += int64(own.queued)
+			weight = min(weight, own.weight)
 		}
 		switch {
 		case most == nil:
@@ -116,7 +118,7 @@ func (q *FairRequestQueue) displaceWithin(c *class, r *Request) *Request {
 		case own == nil || own.under == nil:
 			return nil
 		}
-		in, key, weight = own.under, c.keyAt(r, depth+1), WeightOne
+		in, key = own.under, c.keyAt(r, depth+1)
 	}
 }
 

@@ -101,18 +101,18 @@ func (q *FairRequestQueue) track(c *class, r *Request, known *flow) *flow {
 	for depth := 1; depth < q.config.levels(); depth++ {
 		f := known
 		if f == nil || !f.tracked {
-			f = q.newFlow(c, above, key, known)
+			f = q.newFlow(c, above, key, known, r)
 		}
 		above, key = f, c.keyAt(r, depth)
 		known = f.under.flows.known[key]
 	}
-	return q.newFlow(c, above, key, known)
+	return q.newFlow(c, above, key, known, r)
 }
 
-func (q *FairRequestQueue) newFlow(c *class, above *flow, key string, known *flow) *flow {
+func (q *FairRequestQueue) newFlow(c *class, above *flow, key string, known *flow, r *Request) *flow {
 	in := siblingsUnder(c, above)
 	f := in.flows.claim(key, known)
-	q.prepare(f, c, above, key)
+	q.prepare(f, c, above, key, r)
 	in.flows.track(f)
 	in.discipline.begin(&in.level, &f.share)
 	c.tier.reserved += f.reserves
@@ -129,19 +129,20 @@ func siblingsUnder(c *class, above *flow) *siblings {
 	return &c.siblings
 }
 
-// prepare gives f, in which nothing waits and which has this key, its place in the class and its weight. What its
+// prepare gives f, in which nothing waits and which has this key, its place in the class and its weight with r. What its
 // discipline still knows of it stays, if that needs to know which flows are active.
-func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow, key string) {
+func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow, key string, r *Request) {
 	f.class, f.siblings, f.above = c, siblingsUnder(c, above), above
 	if !q.active {
 		f.share = share{}
 	}
 	f.share.flow = f
 	if above == nil {
-		f.weight, f.capacity = q.config.weight(key), q.config.flowCapacity(key)
+		f.weight, f.capacity = q.config.weightWith(0, key, r), q.config.flowCapacity(key)
 		f.reserves = q.reserves(c.tier, f.capacity)
 	} else {
-		f.weight, f.depth = WeightOne, above.depth+1
+		f.depth = above.depth + 1
+		f.weight = q.config.weightWith(int(f.depth), key, r)
 	}
 	if f.under == nil && int(f.depth) < q.config.levels()-1 {
 		f.under = c.siblings.below()

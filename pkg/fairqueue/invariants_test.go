@@ -301,11 +301,11 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 	if queued == 0 || f.queued != queued || f.cost != cost {
 		fail("flow %q: queued %d (%d), cost %d (%d)", f.key, f.queued, queued, f.cost, cost)
 	}
-	weight, capacity := WeightOne, 0
+	weight, capacity := q.config.leastWeight(f), 0
 	if f.above == nil {
-		weight, capacity = q.config.weight(f.key), q.config.flowCapacity(f.key)
+		capacity = q.config.flowCapacity(f.key)
 	}
-	if f.weight != weight || f.capacity != capacity {
+	if lower := len(q.config.Roles) > 0 && f.weight < weight; f.weight != weight && !lower || f.capacity != capacity {
 		fail("flow %q: weight %d, capacity %d are not the configured ones", f.key, f.weight, f.capacity)
 	}
 }

@@ -125,6 +125,8 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	}
 	if f == nil {
 		f = q.track(c, r, known)
+	} else {
+		q.weigh(f, r)
 	}
 	q.arrivals++
 	r.seq = q.arrivals
@@ -147,6 +149,8 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	f := c.findIn(own, r)
 	if f == nil {
 		f = q.track(c, r, own)
+	} else {
+		q.weigh(f, r)
 	}
 	if known {
 		q.returned(f, r)

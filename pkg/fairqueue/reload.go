@@ -37,7 +37,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 				q.reconfigureFlow(f)
 			}
 			for f := range c.flows.idle() {
-				f.weight = q.config.weight(f.key)
+				q.config.idleWeight(f)
 			}
 			if q.shares == nil {
 				continue
@@ -66,13 +66,9 @@ func (s *siblings) retag() {
 	}
 }
 
-// reconfigureFlow gives a class's own flow its weight and its capacity.
+// reconfigureFlow gives a class's own flow, and those under it, their weights, and its capacity.
 func (q *FairRequestQueue) reconfigureFlow(f *flow) {
-	if w := q.config.weight(f.key); w != f.weight {
-		f.siblings.weights += w - f.weight
-		f.siblings.shed.reweigh(f, w)
-		f.retag(nil)
-	}
+	q.reweighAll(f)
 	if f.under != nil {
 		f.under.newcomerFirst = f.siblings.newcomerFirst
 	}
@@ -81,6 +77,16 @@ func (q *FairRequestQueue) reconfigureFlow(f *flow) {
 	f.capacity = q.config.flowCapacity(f.key)
 	f.reserves = q.reserves(t, f.capacity)
 	t.reserved += f.reserves
+}
+
+// reweighAll gives a flow and those under it their weights.
+func (q *FairRequestQueue) reweighAll(f *flow) {
+	f.reweigh(q.config.leastWeight(f))
+	if f.under != nil {
+		for g := range f.under.flows.all() {
+			q.reweighAll(g)
+		}
+	}
 }
 
 // Reconfigurable returns the error with which Reconfigure would refuse the configuration after Forget(inUse), or nil. It

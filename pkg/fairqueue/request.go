@@ -64,6 +64,8 @@ type Path struct {
 	// Under has the keys of the flows under Request.Flow, outermost first; for example a tenant's user. Config.Levels
 	// determines how many count; a missing key is "".
 	Under []string
+	// Role is the role of the innermost of these flows, or of Request.Flow; see Config.Roles. An unknown one is none.
+	Role string
 	// Strict is its strict priority: it goes before requests of its flow with a lower one. Among requests of equal Strict,
 	// Priority counts as the class's Order defines. Both have an effect only with Config.Priorities.
 	Strict, Priority int

@@ -28,8 +28,8 @@ const (
 
 // Config has the quotas.
 type Config struct {
-	// Tenants has the quotas of tenants, by identity.
-	Tenants map[string]Limit
+	// Tenants has the quotas of tenants, by identity, and Roles those of each tenant in a role, by the role's name.
+	Tenants, Roles map[string]Limit
 	// MostAccounts is the largest number of accounts, at least 1.
 	MostAccounts int
 }
@@ -37,8 +37,13 @@ type Config struct {
 // DefaultConfig returns a configuration without quotas.
 func DefaultConfig() Config { return Config{MostAccounts: 100_000} }
 
-// Limit returns the quota of a tenant.
-func (c *Config) Limit(tenant string) Limit { return c.Tenants[tenant] }
+// Limit returns the quota of a tenant in a role: its own, or else the role's.
+func (c *Config) Limit(tenant, role string) Limit {
+	if l := c.Tenants[tenant]; !l.None() {
+		return l
+	}
+	return c.Roles[role]
+}
 
 // Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
@@ -46,6 +51,9 @@ func (c *Config) Validate() error {
 	invalid.AtLeast(&ps, invalid.At("MostAccounts"), c.MostAccounts, 1)
 	for _, tenant := range slices.Sorted(maps.Keys(c.Tenants)) {
 		c.Tenants[tenant].check(&ps, invalid.At("Tenants", invalid.Key(tenant)))
+	}
+	for _, role := range slices.Sorted(maps.Keys(c.Roles)) {
+		c.Roles[role].check(&ps, invalid.At("Roles", invalid.Key(role)))
 	}
 	return ps.Err()
 }

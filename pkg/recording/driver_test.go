@@ -137,6 +137,8 @@ func (d *driver) someConfig() dispatch.Config {
 		d.likeDynamo(&c)
 	}
 	if d.quotas {
+		c.Queue.Roles = map[string]fairqueue.RoleConfig{"admin": {Weight: 3 * fairqueue.WeightOne}}
+		c.Roles = map[string]dispatch.RoleConfig{"student": {MaxInFlight: 2}}
 		c.Quotas.Tenants = map[string]quota.Limit{"flow-1": {Tokens: 200, Window: time.Second}, "flow-2": {Tokens: 900, Window: time.Minute}}
 	}
 	c.EnqueueAll = !d.chance(4)
@@ -328,6 +330,10 @@ func (d *driver) arrive() {
 		}
 	}
 	if d.quotas {
+		if a.Path == nil {
+			a.Path = &fairqueue.Path{}
+		}
+		a.Path.Role = []string{"", "student", "admin"}[d.machine.Arrived()%3]
 		a.Tenant, a.Uses = a.Flow, int64(d.machine.Arrived()%40)
 	}
 	if d.chance(4) {

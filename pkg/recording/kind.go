@@ -31,6 +31,7 @@ const (
 	rated                     // what was known at the prefill engines of the prompt of the next arrival
 	prompted                  // the ring of the next arrival, and the length of its prompt
 	metered                   // what the next arrival asks of its tenant's quota
+	titled                    // the role of the next arrival
 	used                      // what a request has used of it
 	numKinds
 )
@@ -42,7 +43,7 @@ var kindNames = [numKinds]string{
 	preempt: "preemption", gone: "preemptor gone", failed: "panic", noted: "panic beside a decision", verdict: "verdict",
 	foreign: "change of foreign stock", signals: "signals", raised: "higher cost", trueUp: "usage", answered: "answer",
 	prefilled: "prompt read", rated: "prompt at prefill engines",
-	prompted: "ring and prompt", metered: "use of a quota", used: "usage of a quota",
+	prompted: "ring and prompt", metered: "use of a quota", titled: "role", used: "usage of a quota",
 }
 
 // String returns the kind in words.
@@ -57,7 +58,7 @@ func (k kind) String() string {
 func (k kind) follows() bool { return k == preempt || k == gone || k == failed || k == verdict }
 
 // precedes reports whether a record only says more of the next arrival.
-func (k kind) precedes() bool { return k == rated || k == prompted || k == metered }
+func (k kind) precedes() bool { return k == rated || k == prompted || k == metered || k == titled }
 
 // timed is set in a record's first byte, beside its kind, if a time follows.
 const timed = 0x80

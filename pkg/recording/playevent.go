@@ -38,6 +38,9 @@ func (p *player) begin(k kind, now time.Time) error {
 	case metered:
 		p.tenant, p.uses = p.in.text(), p.in.signed()
 		return nil
+	case titled:
+		p.role = p.in.text()
+		return nil
 	case used:
 		return p.held(func(l *dispatch.Lease) { m.Used(now, l, p.in.signed()) })
 	case served:
@@ -214,9 +217,9 @@ func (p *player) arrive(k kind, now time.Time) error {
 	}
 	if flags&hasPath != 0 {
 		a.Path = &fairqueue.Path{
-			Ring: p.ring, Prompt: p.prompt, Class: in.text(), Strict: int(in.signed()), Priority: int(in.signed()),
+			Ring: p.ring, Prompt: p.prompt, Role: p.role, Class: in.text(), Strict: int(in.signed()), Priority: int(in.signed()),
 		}
-		p.ring, p.prompt = "", fairqueue.Prompt{}
+		p.ring, p.prompt, p.role = "", fairqueue.Prompt{}, ""
 		for n := in.number(); n > 0 && !in.broken; n-- {
 			a.Path.Under = append(a.Path.Under, in.text())
 		}

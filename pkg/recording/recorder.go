@@ -72,6 +72,10 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 		r.text(a.Tenant, r.hide)
 		r.signed(a.Uses)
 	}
+	if p := a.Path; p != nil && p.Role != "" {
+		before(titled)
+		r.text(p.Role, nil)
+	}
 	first(k, now)
 	r.own = w
 	flags := len(r.buf)

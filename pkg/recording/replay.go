@@ -70,6 +70,7 @@ type player struct {
 	prompt    fairqueue.Prompt
 	tenant    string // whose quota counts it
 	uses      int64
+	role      string
 
 	watch watcher // nil if nobody watches
 }

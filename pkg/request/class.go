@@ -67,8 +67,9 @@ func (p *policyClass) single(names *headerNames, add func(slot)) {
 }
 
 // classOf returns the class and the priorities that a request names; nil if it names none.
-func (r *Rules) classOf(h *Headers) *fairqueue.Path {
+func (r *Rules) classOf(h *Headers, role string) *fairqueue.Path {
 	p := fairqueue.Path{
+		Role:     role,
 		Class:    strings.TrimSpace(h.first(r.policyClass.class...)),
 		Priority: min(whole(h.values[r.policyClass.priority]), r.cfg.PolicyClass.MaxPriority),
 		Strict:   min(whole(h.values[r.policyClass.strict]), r.cfg.PolicyClass.MaxStrictPriority),
@@ -76,7 +77,7 @@ func (r *Rules) classOf(h *Headers) *fairqueue.Path {
 	if len(p.Class) > fairqueue.MaxClassName {
 		p.Class = "" // no class has this name, and the waiter and the recording would keep it
 	}
-	if p.Class == "" && p.Priority == 0 && p.Strict == 0 {
+	if p.Class == "" && p.Priority == 0 && p.Strict == 0 && p.Role == "" {
 		return nil
 	}
 	return &p

@@ -16,6 +16,13 @@ type Config struct {
 	Models []Model
 	// Objectives has the priorities of objectives (objectives).
 	Objectives []Objective
+	// RoleSources lists the sources of a tenant's role in order (flows.role), as those of FlowKey, but not "model". The first
+	// that has a value counts.
+	RoleSources []string
+	// DefaultRole is the role of a request that has none, or one that Roles does not list (flows.defaultRole); it may be "".
+	DefaultRole string
+	// Roles has the tiers of roles, by their names (roles). They apply to tenants whose policy says nothing of tiers.
+	Roles map[string]RoleTiers
 	// TenantPolicies limits the tier by tenant (tenantPolicies). The policy "*" applies to tenants that have none of
 	// their own; without it they are not limited.
 	TenantPolicies map[string]TenantPolicy
@@ -84,8 +91,17 @@ type Objective struct {
 	Priority int
 }
 
-// TenantPolicy is the tier of a tenant, and its limit. Either may be empty, but not both.
+// RoleTiers is the tier of the tenants of a role, and its limit. Both may be empty.
+type RoleTiers struct {
+	// Class and MaxClass are those of a TenantPolicy.
+	Class, MaxClass string
+}
+
+// TenantPolicy is the tier of a tenant, and its limit, or its role. One of them is given.
 type TenantPolicy struct {
+	// Role is the tenant's role, whatever the sources of roles say; empty: they say it.
+	Role string
+
 	// Class is the tier of the tenant's requests that declare none: a tier's name or a criticality; empty: the default.
 	// It is limited like a declared one. The policy "*" has none.
 	Class string

@@ -14,6 +14,9 @@ type Request struct {
 
 	// Tenant is its identity, or "" if no source has found one.
 	Tenant string
+	// Role is the role of its tenant, or "". UnknownRole is set if it named one that does not exist.
+	Role        string
+	UnknownRole bool
 	// API is the API of a request that certainly runs a model: a POST to a known path, of any content type, since an engine
 	// may read the body as JSON whatever the client calls it. If such a request lacks a model where one is needed, that is
 	// an error. Any other request has the model that is found, or none.

@@ -39,6 +39,8 @@ type Rules struct {
 	objectives  map[string]int         // rank by objective
 	tenants     map[string]tenantTiers // by tenant
 	otherTenant int                    // highest rank of tenants without a policy
+	roleIn      []source
+	roles       map[string]tenantTiers // by role
 	defaultRank int
 }
 
@@ -71,6 +73,9 @@ func NewRules(cfg *Config) *Rules {
 		s := r.source(text)
 		r.flow = append(r.flow, s)
 		r.flowsOfModels = r.flowsOfModels || s.kind == fromModel
+	}
+	for _, text := range cfg.RoleSources {
+		r.roleIn = append(r.roleIn, r.source(text))
 	}
 	if m := cfg.Criticality.Metadata; m != "" {
 		s := r.source(metadataSource + m)
@@ -124,14 +129,26 @@ func (r *Rules) compileTiers() {
 		default:
 			tenant = r.tenantName(tenant)
 		}
-		own := r.rank(p.Class, noRank)
-		highest := r.otherTenant
-		if own != noRank {
-			highest = min(highest, own)
+		tiers := r.tiersOf(p.Class, p.MaxClass)
+		tiers.role, tiers.byRole = p.Role, p.Class == "" && p.MaxClass == ""
+		r.tenants[tenant] = tiers
+	}
+	for name, p := range r.cfg.Roles {
+		if r.roles == nil {
+			r.roles = make(map[string]tenantTiers, len(r.cfg.Roles))
 		}
-		r.tenants[tenant] = tenantTiers{own: own, highest: r.rank(p.MaxClass, highest)}
+		r.roles[name] = r.tiersOf(p.Class, p.MaxClass)
 	}
 	r.defaultRank = r.rank(r.cfg.Criticality.Default, 0)
+}
+
+// tiersOf returns a policy by rank.
+func (r *Rules) tiersOf(class, maxClass string) tenantTiers {
+	own, highest := r.rank(class, noRank), r.otherTenant
+	if own != noRank {
+		highest = min(highest, own)
+	}
+	return tenantTiers{own: own, highest: r.rank(maxClass, highest)}
 }
 
 // rank returns the rank of a tier's name or criticality, or otherwise if there is none of that name.

@@ -37,6 +37,9 @@ type source struct {
 // metadataSource begins the text of a source in the dynamic metadata.
 const metadataSource = "metadata:"
 
+// sourceModel is the source of flows by model.
+const sourceModel = "model"
+
 // badSource is a text that names no source: the wrong part, and its requirement.
 type badSource struct{ part, want string }
 
@@ -46,7 +49,7 @@ func (b *badSource) Error() string { return fmt.Sprintf("%q: must %s", b.part, b
 func parseSource(s string) (source, *badSource) {
 	kind, rest, _ := strings.Cut(s, ":")
 	switch {
-	case s == "model":
+	case s == sourceModel:
 		return source{kind: fromModel}, nil
 	case s == "header:":
 		return source{}, &badSource{s, "name the header, as in header:x-tenant"}

@@ -9,10 +9,12 @@ import (
 // OtherTenants names the policy of tenants that have none of their own.
 const OtherTenants = "*"
 
-// tenantTiers is a tenant's policy by rank.
+// tenantTiers is the policy of a tenant or a role, by rank.
 type tenantTiers struct {
 	own     int // of requests that declare no tier; noRank: the default
 	highest int
+	role    string // of a tenant; "": by the sources
+	byRole  bool   // a tenant's policy says nothing of tiers
 }
 
 // declare reads the tier that trusted metadata, the class header or the objective names first, in this order.
@@ -47,13 +49,11 @@ func (q *Request) declareName(v string) bool {
 // the tenant's highest.
 func (q *Request) resolveTier() {
 	r := q.rules
-	tenant := q.Tenant
-	if tenant == "" {
-		tenant = Anonymous
-	}
-	policy, ok := r.tenants[tenant]
-	if !ok {
-		policy = tenantTiers{own: noRank, highest: r.otherTenant}
+	policy, ok := q.policy()
+	if !ok || policy.byRole {
+		if policy, ok = r.roles[q.Role]; !ok {
+			policy = tenantTiers{own: noRank, highest: r.otherTenant}
+		}
 	}
 	q.AskedTier = q.declared
 	if t := r.models[q.Model]; q.AskedTier == noRank && t != nil {
@@ -68,6 +68,16 @@ func (q *Request) resolveTier() {
 	q.Tier = max(q.AskedTier, policy.highest)
 }
 
+// policy returns the policy of the request's tenant, if that has one.
+func (q *Request) policy() (p tenantTiers, ok bool) {
+	tenant := q.Tenant
+	if tenant == "" {
+		tenant = Anonymous
+	}
+	p, ok = q.rules.tenants[tenant]
+	return p, ok
+}
+
 // HighestUsable returns the rank of the highest tier that any tenant may use. The tiers above it get no requests.
 func (c *Config) HighestUsable() int {
 	if _, clamped := c.TenantPolicies[OtherTenants]; !clamped {
@@ -76,6 +86,11 @@ func (c *Config) HighestUsable() int {
 	ranks := newTierRanks(c.Tiers)
 	highest := max(0, len(c.Tiers)-1)
 	for _, p := range c.TenantPolicies {
+		if rank, ok := ranks.byName(cmp.Or(p.MaxClass, p.Class)); ok {
+			highest = min(highest, rank)
+		}
+	}
+	for _, p := range c.Roles {
 		if rank, ok := ranks.byName(cmp.Or(p.MaxClass, p.Class)); ok {
 			highest = min(highest, rank)
 		}

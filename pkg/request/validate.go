@@ -27,6 +27,7 @@ const (
 func (c *Config) Validate() error {
 	var ps invalid.Problems
 	c.checkFlowKey(&ps)
+	c.checkRoles(&ps)
 	c.checkTiers(&ps)
 	c.checkModels(&ps)
 	c.checkCriticality(&ps)
@@ -69,6 +70,33 @@ func (c *Config) checkFlowKey(ps *invalid.Problems) {
 	for i, text := range c.FlowKey {
 		if sources.Check(ps, at.At(i), text) {
 			checkSource(ps, at.At(i), text)
+		}
+	}
+}
+
+// checkRoles checks the sources of roles, and the tiers of each.
+func (c *Config) checkRoles(ps *invalid.Problems) {
+	at := invalid.At("RoleSources")
+	checkCount(ps, at, len(c.RoleSources), "sources", maxSources)
+	var sources invalid.Names
+	for i, text := range c.RoleSources {
+		if !sources.Check(ps, at.At(i), text) {
+			continue
+		}
+		if checkSource(ps, at.At(i), text); text == sourceModel {
+			ps.Add(at.At(i), text, "must be header:NAME, metadata:NAMESPACE/PATH or attribute:NAME")
+		}
+	}
+	names := slices.Sorted(maps.Keys(c.Roles))
+	if c.DefaultRole != "" {
+		invalid.OneOf(ps, invalid.At("DefaultRole"), c.DefaultRole, names)
+	}
+	for _, role := range names {
+		r, at := c.Roles[role], invalid.At("Roles", invalid.Key(role))
+		for _, tier := range []struct{ field, name string }{{"Class", r.Class}, {"MaxClass", r.MaxClass}} {
+			if tier.name != "" {
+				invalid.OneOf(ps, at.At(tier.field), tier.name, tierWords(c.Tiers))
+			}
 		}
 	}
 }
@@ -122,7 +150,10 @@ func (c *Config) checkCriticality(ps *invalid.Problems) {
 		if p.Class != "" {
 			invalid.OneOf(ps, at.At("Class"), p.Class, tierWords(c.Tiers))
 		}
-		if p.MaxClass != "" || p.Class == "" {
+		if p.Role != "" {
+			invalid.OneOf(ps, at.At("Role"), p.Role, slices.Sorted(maps.Keys(c.Roles)))
+		}
+		if p.MaxClass != "" || p.Class == "" && p.Role == "" {
 			invalid.OneOf(ps, at.At("MaxClass"), p.MaxClass, tierWords(c.Tiers))
 		}
 	}

@@ -1,0 +1,65 @@
+package request
+
+import (
+	"strings"
+	"testing"
+)
+
+// campus has three roles, by a claim or by a header that the gateway sets.
+func campus(c *Config) {
+	c.FlowKey = []string{"header:x-tenant", "model"}
+	c.RoleSources, c.DefaultRole = []string{"metadata:jwt/role", "header:x-role"}, "student"
+	c.Roles = map[string]RoleTiers{"student": {MaxClass: "sheddable"}, "staff": {}, "faculty": {Class: "critical"}}
+	c.Criticality.Default = "Standard"
+	c.TenantPolicies = map[string]TenantPolicy{
+		"dean": {Role: "faculty"}, "anonymous": {Role: "staff"}, "tom": {Role: "student", MaxClass: "critical"},
+		"*": {MaxClass: "default"},
+	}
+}
+
+// The first of these that names a role counts: the tenant's policy, the sources in their order, the default. An unknown role
+// is none. The role goes to the queue, and its tiers count for tenants whose policy has none.
+func TestRole(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		pass    []string
+		claim   string
+		want    string
+		tier    int
+		unknown bool
+	}{
+		{"nobody says", []string{"x-tenant", "sue"}, "", "student", 2, false},
+		{"a claim", []string{"x-tenant", "ann"}, "faculty", "faculty", 0, false},
+		{"the claim goes before the header", []string{"x-tenant", "ann", "x-role", "staff"}, "faculty", "faculty", 0, false},
+		{"a header", []string{"x-tenant", "ann", "x-role", "staff"}, "", "staff", 1, false},
+		{"an unknown one", []string{"x-tenant", "ann", "x-role", "king"}, "", "student", 2, true},
+		{"names are exact", []string{"x-tenant", "ann"}, "Faculty", "student", 2, true},
+		{"the tenant's policy goes before", []string{"x-tenant", "dean"}, "student", "faculty", 0, false},
+		{"a policy with tiers keeps them", []string{"x-tenant", "tom"}, "", "student", 1, false},
+		{"without a tenant", nil, "", "staff", 1, false},
+	} {
+		s := sent{cfg: DefaultConfig(), headers: chat(test.pass...), context: told{"jwt/role": test.claim}}
+		campus(&s.cfg)
+		q := s.must(t)
+		if q.Role != test.want || q.Tier != test.tier || q.UnknownRole != test.unknown || q.Class == nil || q.Class.Role != test.want {
+			t.Errorf("%s: role %q, tier %d, unknown %v, path %+v", test.name, q.Role, q.Tier, q.UnknownRole, q.Class)
+		}
+	}
+}
+
+// Nobody can tell which of two headers with a role the gateway has set, so such a request is refused.
+func TestTwoRolesAreRefused(t *testing.T) {
+	s := sent{cfg: DefaultConfig(), headers: chat("x-role", "student", "x-role", "faculty")}
+	campus(&s.cfg)
+	if _, err := s.read(); err == nil || !strings.Contains(err.Error(), `"x-role"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Without roles no header is read for one, and nothing is passed to the queue.
+func TestNoRoles(t *testing.T) {
+	s := sent{cfg: DefaultConfig(), headers: chat("x-role", "faculty", "x-role", "faculty")}
+	if q := s.must(t); q.Role != "" || q.Class != nil {
+		t.Errorf("role %q, path %+v", q.Role, q.Class)
+	}
+}
