@@ -25,6 +25,7 @@ const configUsage = `Usage:
                                                model servers
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
   weir config import --from dynamo FILE        the same for the FILE of Dynamo's policy-class queues
+  weir config import --from mindrouter FILE    the same for a FILE with the environment variables of MindRouter
 
 FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp.
 Profiles: `
@@ -199,8 +200,9 @@ func readInput(file string) ([]byte, error) {
 
 // importers convert another system's configuration to a document, with notes for the operator.
 var importers = map[string]func(text []byte) (config.Document, []string, error){
-	"dynamo": config.ImportDynamo,
-	"smg":    config.ImportSMG,
+	"dynamo":     config.ImportDynamo,
+	"mindrouter": config.ImportMindRouter,
+	"smg":        config.ImportSMG,
 }
 
 // importConfig prints another system's configuration as ours on stdout, and the notes on stderr.

@@ -35,6 +35,7 @@ func TestConfigCommand(t *testing.T) {
 	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
 	dynamo := write("dynamo.yaml", "default_policy_family: f\nuncached_isl_buckets: [ { min_tokens: 0, bucket: b } ]\n"+
 		"policy_classes: [ { name: c, policy_family: f, cache_bucket: b, quantum: 7, queue_policy: wspt } ]\n")
+	mindRouter := write("mindrouter.env", "SCHEDULER_FAIRNESS_WINDOW=60\nSCHEDULER_WEIGHT_FACULTY=3\n")
 	badDynamo := write("baddynamo.yaml", "default_policy_family: f\npolicy_classes: [ { name: c, quantum: 7, queue_policy: lcfs } ]\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	checkCommands(t, map[string]commandTest{
@@ -125,6 +126,11 @@ func TestConfigCommand(t *testing.T) {
 			[]string{"config", "import", "--from", "dynamo", badDynamo}, 1, nil,
 			[]string{`baddynamo.yaml: invalid`, `policy_classes[0].queue_policy: "lcfs": must be one of fcfs, wspt (did you mean fcfs?) (line 2)`},
 		},
+		"import of mindrouter's environment": {
+			[]string{"config", "import", "--from=mindrouter", mindRouter}, 0,
+			[]string{"profile: mindrouter-fairshare", "window: 1m"},
+			[]string{"mindrouter.env: note: SCHEDULER_WEIGHT_FACULTY=3"},
+		},
 		"import of no such file": {[]string{"config", "import", "--from=smg", dir + "/none"}, 1, nil, []string{"no such file"}},
 		"no such file":           {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},
 	})
@@ -139,9 +145,9 @@ func TestConfigArguments(t *testing.T) {
 		"show --from=smg":                      `--from: "smg": is for import only`,
 		"validate":                             "validate: must be followed by a FILE",
 		"validate a b c":                       `validate: "b": only one FILE is allowed`,
-		"import foo":                           "import: --from must name the system that the FILE comes from: dynamo, smg",
-		"import --from=":                       "import: --from must name the system that the FILE comes from: dynamo, smg",
-		"import --from vllm foo":               `--from: "vllm": must be dynamo, smg`,
+		"import foo":                           "import: --from must name the system that the FILE comes from: dynamo, mindrouter, smg",
+		"import --from=":                       "import: --from must name the system that the FILE comes from: dynamo, mindrouter, smg",
+		"import --from vllm foo":               `--from: "vllm": must be dynamo, mindrouter, smg`,
 		"import --from=smg":                    "import: must be followed by a FILE",
 		"import --from=smg a b":                `import: "b": only one FILE is allowed`,
 		"show --endpoints a":                   "--endpoints: is for validate only",

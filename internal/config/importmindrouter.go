@@ -1,0 +1,167 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/internal/spelling"
+)
+
+// mindRouterVariable is what an environment variable of MindRouter's scheduler becomes. Its value is put into the document, and
+// note, if there is any, tells the operator what is left to do.
+type mindRouterVariable struct {
+	name string
+	key  string // where its problems are, here
+	into func(d *Document, value Decimal)
+	note string
+}
+
+// mindRouterVariables are the variables that MindRouter documents.
+var mindRouterVariables = []mindRouterVariable{
+	{name: "SCHEDULER_FAIRNESS_WINDOW", key: "flows.fairshare.window", into: func(d *Document, value Decimal) {
+		d.Flows.FairShare.Window = Duration(time.Duration(value) * time.Microsecond) // a Decimal counts millionths
+	}},
+	{name: "SCHEDULER_DEPRIORITIZE_THRESHOLD", key: "flows.fairshare.threshold", into: func(d *Document, value Decimal) {
+		d.Flows.FairShare.Threshold = value
+	}},
+	{name: "SCHEDULER_WEIGHT_STUDENT", note: weightsOfUsers},
+	{name: "SCHEDULER_WEIGHT_STAFF", note: weightsOfUsers},
+	{name: "SCHEDULER_WEIGHT_FACULTY", note: weightsOfUsers},
+	{name: "SCHEDULER_WEIGHT_ADMIN", note: weightsOfUsers},
+	{name: "SCHEDULER_SCORE_MODEL_LOADED", note: noScores},
+	{name: "SCHEDULER_SCORE_LOW_UTILIZATION", note: noScores},
+	{name: "SCHEDULER_SCORE_SHORT_QUEUE", note: noScores},
+	{name: "SCHEDULER_SCORE_HIGH_THROUGHPUT", note: noScores},
+}
+
+const (
+	weightsOfUsers = "weights are by user here: write flows.weights: { USER: WEIGHT } for each user of the role"
+	noScores       = "ignored: engines are compared by what a request costs there, not by scores (docs/routing.md)"
+)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// ImportMindRouter converts a file of environment variables of MindRouter, NAME=VALUE in each line, to a document over the
+// mindrouter-fairshare profile. The notes tell the operator what is ignored, what differs and what to consider. A line that is
+// no variable, and an impossible value of one that is converted, is an error with its name and line; the error is Problems
+// and lists all of them.
+func ImportMindRouter(text []byte) (d Document, notes []string, err error) {
+	im := mindRouterImport{lines: map[string]int{}, values: map[string]string{}}
+	if d, err = Profile(ProfileMindRouter); err != nil {
+		return Document{}, nil, err
+	}
+	im.document = d
+	im.read(string(text))
+	im.convert()
+	if problems := im.problems.locate(im.lines); len(problems) > 0 {
+		return Document{}, nil, problems.err()
+	}
+	im.considers()
+	return im.document, im.notes, nil
+}
+
+// mindRouterImport is the state of an import.
+type mindRouterImport struct {
+	document Document
+	names    []string // in the order of the file
+	values   map[string]string
+	lines    map[string]int
+	problems Problems
+	notes    []string
+}
+
+func (im *mindRouterImport) note(format string, args ...any) {
+	im.notes = append(im.notes, fmt.Sprintf(format, args...))
+}
+
+// read reads the variables as a shell or a container's env file has them: with or without export, quotes and comments. Of a name
+// that comes twice the last value counts.
+func (im *mindRouterImport) read(text string) {
+	for i, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
+		line = strings.TrimSpace(line)
+		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if name = strings.TrimSpace(name); !ok || !variableName.MatchString(name) {
+			im.problems = append(im.problems, Problem{Message: "must be NAME=VALUE", Line: i + 1})
+			continue
+		}
+		if !slices.Contains(im.names, name) {
+			im.names = append(im.names, name)
+		}
+		im.values[name], im.lines[name] = unquoted(strings.TrimSpace(value)), i+1
+	}
+}
+
+// unquoted returns a value without its quotes or the comment behind it.
+func unquoted(value string) string {
+	if value != "" && strings.ContainsRune(`"'`, rune(value[0])) {
+		if end := strings.IndexByte(value[1:], value[0]); end >= 0 {
+			return value[1 : 1+end]
+		}
+	}
+	if at := strings.Index(value, " #"); at >= 0 {
+		value = value[:at]
+	}
+	return strings.TrimSpace(value)
+}
+
+// convert converts the variables that stand for a key, and notes the others.
+func (im *mindRouterImport) convert() {
+	var known []string
+	for _, v := range mindRouterVariables {
+		known = append(known, v.name)
+	}
+	var others []string
+	for _, name := range im.names {
+		i := slices.Index(known, name)
+		switch {
+		case i >= 0 && mindRouterVariables[i].into != nil:
+			im.set(&mindRouterVariables[i])
+		case i >= 0:
+			im.note("%s=%s: %s", name, im.values[name], mindRouterVariables[i].note)
+		case strings.HasPrefix(name, "SCHEDULER_"):
+			im.note("%s: ignored: no variable of MindRouter's scheduler has this name%s", name, spelling.Suggest(name, known))
+		default:
+			others = append(others, name) // without their values, which may be secrets
+		}
+	}
+	if len(others) > 0 {
+		im.note("ignored, since they do not configure the scheduler: %s", strings.Join(others, ", "))
+	}
+}
+
+// set converts one variable. What its key refuses is a problem of the variable.
+func (im *mindRouterImport) set(v *mindRouterVariable) {
+	value, err := ParseDecimal(im.values[v.name])
+	if err != nil {
+		im.problems.add(v.name, im.values[v.name], "must be a number")
+		return
+	}
+	v.into(&im.document, value)
+	var problems Problems
+	if err := im.document.Validate(); err != nil {
+		problems, _ = err.(Problems)
+	}
+	for _, p := range problems {
+		if p.Path == v.key {
+			im.problems.add(v.name, im.values[v.name], "%s", p.Message)
+		}
+	}
+}
+
+// considers notes what the operator should know.
+func (im *mindRouterImport) considers() {
+	profile, err := Profile(ProfileMindRouter)
+	if err == nil && reflect.DeepEqual(profile, im.document) {
+		im.note("no variable changes a default of profile %s", ProfileMindRouter)
+	}
+	im.note("flows.key takes the user from the request header %s, which the gateway must set or strip",
+		strings.TrimPrefix(im.document.Flows.Key[0], SourceHeader))
+}

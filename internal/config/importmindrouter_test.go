@@ -1,0 +1,118 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Each file in testdata/mindrouter gives the document and the notes beside it, and the document reads back.
+func TestImportMindRouter(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "mindrouter", "*.env"))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, notes, err := ImportMindRouter(text)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		written, err := d.MarshalOverlay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Load(source(string(written))); err != nil || !reflect.DeepEqual(back, d) {
+			t.Errorf("%s: read back: %v\n%s", file, err, written)
+		}
+		var out bytes.Buffer
+		out.Write(written)
+		for _, note := range notes {
+			fmt.Fprintf(&out, "# note: %s\n", note)
+		}
+		golden(t, strings.TrimSuffix(file, ".env")+".txt", out.Bytes())
+	}
+}
+
+// The values of MindRouter's document are the profile's, and other ones arrive as the keys that stand for them. No variable goes
+// unmentioned, and no value of one that is none of the scheduler's is printed.
+func TestImportMindRouterConverts(t *testing.T) {
+	profile, err := Profile(ProfileMindRouter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, v := range mindRouterVariables {
+		fmt.Fprintf(&all, "%s=7\n", v.name)
+	}
+	text := strings.Replace(all.String(), "THRESHOLD=7", "THRESHOLD=0.5", 1)
+	text = strings.Replace(text, "WINDOW=7", "WINDOW=300", 1)
+	d, notes, err := ImportMindRouter([]byte(text + "PASSWORD=hunter2\n"))
+	if err != nil || !reflect.DeepEqual(d, profile) {
+		t.Errorf("%v, changed: %v", err, Changed(profile, d))
+	}
+	for _, v := range mindRouterVariables {
+		if noted := strings.Contains(strings.Join(notes, "\n"), v.name); noted != (v.into == nil) {
+			t.Errorf("%s: noted %t", v.name, noted)
+		}
+	}
+	if said := strings.Join(notes, "\n"); !strings.Contains(said, "PASSWORD") || strings.Contains(said, "hunter2") {
+		t.Errorf("notes: %s", said)
+	}
+	d, _, err = ImportMindRouter([]byte("SCHEDULER_FAIRNESS_WINDOW=10\nSCHEDULER_FAIRNESS_WINDOW=0090.5 # s\nSCHEDULER_DEPRIORITIZE_THRESHOLD = \"0.75\"\n"))
+	if err != nil || d.Flows.FairShare.Window != Duration(90500*time.Millisecond) || d.Flows.FairShare.Threshold != MustDecimal("0.75") {
+		t.Errorf("%v, %+v", err, d.Flows.FairShare)
+	}
+}
+
+// Every problem is named with its variable, its value and its line.
+func TestImportMindRouterProblems(t *testing.T) {
+	for text, want := range map[string][]string{
+		"SCHEDULER_DEPRIORITIZE_THRESHOLD=0.4\n":                       {`SCHEDULER_DEPRIORITIZE_THRESHOLD: "0.4": must be from 0.5 to 1 (line 1)`},
+		"\n# why\nSCHEDULER_FAIRNESS_WINDOW=0":                         {`SCHEDULER_FAIRNESS_WINDOW: "0": must be from 1s to 24h (line 3)`},
+		"SCHEDULER_FAIRNESS_WINDOW=soon":                               {`SCHEDULER_FAIRNESS_WINDOW: "soon": must be a number (line 1)`},
+		"SCHEDULER_FAIRNESS_WINDOW=":                                   {`SCHEDULER_FAIRNESS_WINDOW: "": must be a number (line 1)`},
+		"SCHEDULER_FAIRNESS_WINDOW=99999999999":                        {`SCHEDULER_FAIRNESS_WINDOW: "99999999999": must be a number (line 1)`},
+		"A=1\nnonsense\n=x\nSCHEDULER_DEPRIORITIZE_THRESHOLD: 0.5\n":   {"must be NAME=VALUE (line 2)", "must be NAME=VALUE (line 3)", "must be NAME=VALUE (line 4)"},
+		"weights:\n  student: 1\nSCHEDULER_DEPRIORITIZE_THRESHOLD=1.1": {"must be NAME=VALUE (line 1)", "must be NAME=VALUE (line 2)", `SCHEDULER_DEPRIORITIZE_THRESHOLD: "1.1": must be from 0.5 to 1 (line 3)`},
+	} {
+		_, _, err := ImportMindRouter([]byte(text))
+		if got := problemsOf(t, err); !slices.Equal(got, want) {
+			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
+		}
+	}
+}
+
+// The import returns for any file, and its result is a valid document that reads back from its own text.
+func FuzzImportMindRouter(f *testing.F) {
+	for _, name := range []string{"document", "changed", "empty"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "mindrouter", name+".env"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("export \xff=\"\nA='b\nSCHEDULER_FAIRNESS_WINDOW=1'"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, _, err := ImportMindRouter(text)
+		if err != nil {
+			return
+		}
+		written, err := d.MarshalOverlay()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Load(source(string(written))); err != nil || !reflect.DeepEqual(back, d) {
+			t.Fatalf("%v\nin\n%s", err, written)
+		}
+	})
+}
