@@ -28,20 +28,26 @@ var mindRouterVariables = []mindRouterVariable{
 	{name: "SCHEDULER_DEPRIORITIZE_THRESHOLD", key: "flows.fairshare.threshold", into: func(d *Document, value Decimal) {
 		d.Flows.FairShare.Threshold = value
 	}},
-	{name: "SCHEDULER_WEIGHT_STUDENT", note: weightsOfUsers},
-	{name: "SCHEDULER_WEIGHT_STAFF", note: weightsOfUsers},
-	{name: "SCHEDULER_WEIGHT_FACULTY", note: weightsOfUsers},
-	{name: "SCHEDULER_WEIGHT_ADMIN", note: weightsOfUsers},
+	weightOfRole("student"), weightOfRole("staff"), weightOfRole("faculty"), weightOfRole("admin"),
 	{name: "SCHEDULER_SCORE_MODEL_LOADED", note: noScores},
 	{name: "SCHEDULER_SCORE_LOW_UTILIZATION", note: noScores},
 	{name: "SCHEDULER_SCORE_SHORT_QUEUE", note: noScores},
 	{name: "SCHEDULER_SCORE_HIGH_THROUGHPUT", note: noScores},
 }
 
-const (
-	weightsOfUsers = "weights are by user here: write flows.weights: { USER: WEIGHT } for each user of the role"
-	noScores       = "ignored: engines are compared by what a request costs there, not by scores (docs/routing.md)"
-)
+const noScores = "ignored: engines are compared by what a request costs there, not by scores (docs/routing.md)"
+
+// weightOfRole returns the variable with the weight of a role.
+func weightOfRole(name string) mindRouterVariable {
+	return mindRouterVariable{
+		name: "SCHEDULER_WEIGHT_" + strings.ToUpper(name), key: "roles." + name + ".weight",
+		into: func(d *Document, value Decimal) {
+			role := d.Roles[name]
+			role.Weight = value
+			d.Roles[name] = role
+		},
+	}
+}
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -162,6 +168,8 @@ func (im *mindRouterImport) considers() {
 	if err == nil && reflect.DeepEqual(profile, im.document) {
 		im.note("no variable changes a default of profile %s", ProfileMindRouter)
 	}
+	im.note("flows.role takes the user's role from %s, which the issuer of the tokens must set; without a role the weight is 1",
+		strings.Join(im.document.Flows.Role, ", "))
 	im.note("flows.key takes the user from the request header %s, which the gateway must set or strip",
 		strings.TrimPrefix(im.document.Flows.Key[0], SourceHeader))
 }

@@ -56,6 +56,9 @@ func TestImportMindRouterConverts(t *testing.T) {
 	}
 	text := strings.Replace(all.String(), "THRESHOLD=7", "THRESHOLD=0.5", 1)
 	text = strings.Replace(text, "WINDOW=7", "WINDOW=300", 1)
+	for role, weight := range map[string]string{"STUDENT": "1", "STAFF": "2", "FACULTY": "3", "ADMIN": "10"} {
+		text = strings.Replace(text, role+"=7", role+"="+weight, 1)
+	}
 	d, notes, err := ImportMindRouter([]byte(text + "PASSWORD=hunter2\n"))
 	if err != nil || !reflect.DeepEqual(d, profile) {
 		t.Errorf("%v, changed: %v", err, Changed(profile, d))
@@ -68,6 +71,15 @@ func TestImportMindRouterConverts(t *testing.T) {
 	if said := strings.Join(notes, "\n"); !strings.Contains(said, "PASSWORD") || strings.Contains(said, "hunter2") {
 		t.Errorf("notes: %s", said)
 	}
+	for _, role := range []string{"student", "staff", "faculty", "admin"} {
+		d, _, err := ImportMindRouter([]byte("SCHEDULER_WEIGHT_" + strings.ToUpper(role) + "=2.5"))
+		if changed := Changed(profile, d); err != nil || d.Roles[role].Weight != MustDecimal("2.5") || len(changed) != 1 {
+			t.Errorf("%s: %v, changed: %v", role, err, changed)
+		}
+	}
+	if again, _ := Profile(ProfileMindRouter); !reflect.DeepEqual(again, profile) {
+		t.Error("the import has changed the profile")
+	}
 	d, _, err = ImportMindRouter([]byte("SCHEDULER_FAIRNESS_WINDOW=10\nSCHEDULER_FAIRNESS_WINDOW=0090.5 # s\nSCHEDULER_DEPRIORITIZE_THRESHOLD = \"0.75\"\n"))
 	if err != nil || d.Flows.FairShare.Window != Duration(90500*time.Millisecond) || d.Flows.FairShare.Threshold != MustDecimal("0.75") {
 		t.Errorf("%v, %+v", err, d.Flows.FairShare)
@@ -78,6 +90,7 @@ func TestImportMindRouterConverts(t *testing.T) {
 func TestImportMindRouterProblems(t *testing.T) {
 	for text, want := range map[string][]string{
 		"SCHEDULER_DEPRIORITIZE_THRESHOLD=0.4\n":                       {`SCHEDULER_DEPRIORITIZE_THRESHOLD: "0.4": must be from 0.5 to 1 (line 1)`},
+		"SCHEDULER_WEIGHT_ADMIN=0":                                     {`SCHEDULER_WEIGHT_ADMIN: "0": must be from 0.001 to 1000000 (line 1)`},
 		"\n# why\nSCHEDULER_FAIRNESS_WINDOW=0":                         {`SCHEDULER_FAIRNESS_WINDOW: "0": must be from 1s to 24h (line 3)`},
 		"SCHEDULER_FAIRNESS_WINDOW=soon":                               {`SCHEDULER_FAIRNESS_WINDOW: "soon": must be a number (line 1)`},
 		"SCHEDULER_FAIRNESS_WINDOW=":                                   {`SCHEDULER_FAIRNESS_WINDOW: "": must be a number (line 1)`},
