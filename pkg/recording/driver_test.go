@@ -51,6 +51,7 @@ type driver struct {
 	t         testing.TB
 	lot       *rand.Rand
 	classes   *rand.Rand // the lot of classes and priorities; nil: a run without them
+	dynamo    *rand.Rand // the lot of their rings, limits, ageing and busy rules; nil: a run without them
 	format    *recording.Format
 	machine   *dispatch.Machine
 	board     *scheduling.Board
@@ -81,6 +82,7 @@ func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *
 	}
 	if seed%2 == 0 {
 		d.classes = rand.New(rand.NewPCG(seed, 2))
+		d.dynamo = rand.New(rand.NewPCG(seed, 3))
 	}
 	var err error
 	if d.format, err = recording.NewFormat(placement.On(nil)); err != nil {
@@ -134,7 +136,9 @@ func (d *driver) someConfig() dispatch.Config {
 				Name: name, Quantum: fairqueue.Cost(1 + d.classes.IntN(30)), Order: fairqueue.Order(d.classes.IntN(4)),
 			})
 		}
-		d.likeDynamo(&c)
+		if d.dynamo != nil {
+			d.likeDynamo(&c)
+		}
 	}
 	if d.quotas {
 		c.Queue.Roles = map[string]fairqueue.RoleConfig{"admin": {Weight: 3 * fairqueue.WeightOne}}
@@ -168,7 +172,7 @@ func (d *driver) someConfig() dispatch.Config {
 
 // likeDynamo gives classes rings, limits, ageing and busy rules.
 func (d *driver) likeDynamo(c *dispatch.Config) {
-	lot := d.classes
+	lot := d.dynamo
 	some := func(n int64) *int64 {
 		if lot.IntN(2) == 0 {
 			return nil
@@ -416,7 +420,7 @@ func (d *driver) firstByte() {
 	if l := d.some(dispatch.StageSent); l != nil {
 		d.recorder.FirstByte(l.Lease())
 		d.machine.FirstByte(l.Lease())
-		if d.classes != nil {
+		if d.dynamo != nil {
 			d.recorder.Prefilled(d.now, l.Lease())
 			d.call(func() { d.machine.Prefilled(d.now, l.Lease()) })
 		}
