@@ -22,7 +22,7 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 	}{
 		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow"}},
 		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
-			"OneFlow", "Quotas", "HashFlowKeys", "RoutesByModel", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
+			"OneFlow", "Quotas", "HashFlowKeys", "RoutesByModel", "RoutesByNeeds", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
 		}},
 		schedulingPart: {reflect.TypeFor[scheduling.Config](), nil},
 	} {
@@ -62,10 +62,10 @@ func TestAKeyIsOnePlace(t *testing.T) {
 			return true
 		})
 	}
-	const want = "APIVersion Bucket BusyFraction BusyRatio BusyTokens ByModel CachedTokenLimitPerBackend CanPreempt Capacities Class Classes Cost " +
+	const want = "APIVersion Affinity Bucket BusyFraction BusyRatio BusyTokens ByModel CachedTokenLimitPerBackend CanPreempt Capacities Class Classes Cost " +
 		"Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers Hints Key Kind LocalityQuantum " +
 		"LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders Objectives Order PassOn PassOnPaths " +
-		"PercentageDeviationForBounds PriorityHeader Profile Quantum QueueLimitPerBackend QueueSize QueueTTL QueueTimeout RawTokenLimitPerBackend " +
+		"PercentageDeviationForBounds Policy PriorityHeader Profile Quantum QueueLimitPerBackend QueueSize QueueTTL QueueTimeout RawTokenLimitPerBackend " +
 		"ReplaceTiers ReservedFloor ReservedPerSlot Roles SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies TierMode Tiers " +
 		"Tokens TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
 	elsewhere := []string{}

@@ -278,6 +278,14 @@ type Scheduling struct {
 	//
 	// Default: Each leaves out only endpoints that cannot serve the request.
 	Filters []string `yaml:"filters" default:"[ready, subset, model]" sets:"scheduling.Filters" page:"rare"`
+	// How endpoints are compared: cost (the tokens that an engine has to read for a request, times how full the endpoint is) or
+	// mindrouter (points for a loaded model, utilisation, requests there, speed and priority). With mindrouter affinity must be
+	// off.
+	//
+	// Default: A sum of points has no weights that are right under every load.
+	Policy string `yaml:"policy" default:"cost" sets:"scheduling.Policy"`
+	// Points of policy mindrouter; docs/routing.md has the formula.
+	MindRouter MindRouter `yaml:"mindrouter"`
 	// Comparison of endpoints: least-stock, or none, with which all are alike.
 	//
 	// Default: Least requests is right while nothing is known of an engine's load or cache.
@@ -327,6 +335,55 @@ type Scheduling struct {
 	//
 	// Default: Two steps of an engine's chunked prefill (--max-num-batched-tokens 8192): one is read, the next one is there.
 	PrefillTokens int64 `yaml:"prefillTokens" default:"16384" sets:"scheduling.PrefillTokens"`
+}
+
+// MindRouter has the constants of policy mindrouter.
+type MindRouter struct {
+	// Points of an endpoint that has the request's model loaded. From 0 to 10000.
+	//
+	// Default: MindRouter's; loading a model takes longer than any queue is worth waiting for.
+	Loaded int64 `yaml:"loaded" default:"100" sets:"scheduling.Points.Loaded" page:"rare"`
+	// Points of an engine that is idle by its own utilisation; half used, half of them. From 0 to 10000.
+	//
+	// Default: Those of MindRouter: half of what a loaded model is worth.
+	Utilisation int64 `yaml:"utilisation" default:"50" sets:"scheduling.Points.Utilisation" page:"rare"`
+	// Points where the utilisation is not known. From 0 to 10000.
+	//
+	// Default: MindRouter's: as if half used.
+	UtilisationUnknown int64 `yaml:"utilisationUnknown" default:"25" sets:"scheduling.Points.UtilisationUnknown" page:"rare"`
+	// Points of an endpoint without a request. From 0 to 10000.
+	//
+	// Default: Those of MindRouter: less than a loaded model or an idle processor.
+	ShortQueue int64 `yaml:"queue" default:"30" sets:"scheduling.Points.Queue" page:"rare"`
+	// How steeply these fall: with d requests there, queue / (1 + queueSlope × d). From 0 to 1000.
+	//
+	// Default: MindRouter's: half of them are left with two requests.
+	QueueSlope Decimal `yaml:"queueSlope" default:"0.5" sets:"scheduling.Points.QueueSlope" page:"rare"`
+	// Points of an engine that needs no time for a thousand tokens. From 0 to 10000.
+	//
+	// Default: Those of MindRouter, the least of all terms.
+	Throughput int64 `yaml:"throughput" default:"20" sets:"scheduling.Points.Throughput" page:"rare"`
+	// Points of an engine that answers at once. From 0 to 10000.
+	//
+	// Default: Those of MindRouter: twice as many as for throughput.
+	Latency int64 `yaml:"latency" default:"40" sets:"scheduling.Points.Latency" page:"rare"`
+	// Points where no request has been answered. From 0 to 10000.
+	//
+	// Default: MindRouter's: as if answers took the time of scale.
+	LatencyUnknown int64 `yaml:"latencyUnknown" default:"20" sets:"scheduling.Points.LatencyUnknown" page:"rare"`
+	// Points of one step of an endpoint's priority. From 0 to 1000.
+	//
+	// Default: Those of MindRouter: ten steps are worth a loaded model.
+	Priority int64 `yaml:"priority" default:"10" sets:"scheduling.Points.Priority" page:"rare"`
+	// Time of an answer, or of a thousand tokens, at which half of the points of latency, or throughput, are left. From 1ms to
+	// 10m.
+	//
+	// Default: That of MindRouter, about the time of a long answer.
+	Scale Duration `yaml:"scale" default:"5s" sets:"scheduling.Points.Scale" page:"rare"`
+	// Weight of the newest answer in the means of latency and throughput; the first answer is the mean. Above 0 and at most 1.
+	//
+	// Default: That of MindRouter: the last three answers are two thirds of the mean.
+	Alpha Decimal `yaml:"alpha" default:"0.3" sets:"scheduling.Points.Alpha" page:"rare"`
 }
 
 // Scorer is a scorer and its weight.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/request"
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // servingWarnings is about keys of requests that no request reaches, and about paths that hardly should pass the queue.
@@ -14,6 +15,9 @@ func (d Document) servingWarnings(warn warner) {
 			warn(index("passOnPaths", i), "%q: requests at this path run a model, and pass the queue: no limit and no share holds "+
 				"for them", path)
 		}
+	}
+	if s := d.Scheduling; s.Policy == scheduling.PolicyMindRouter && s.Affinity != string(request.AffinityOff) {
+		warn("scheduling.affinity", "%s: has no effect on the choice of an endpoint, since scheduling.policy is %s", s.Affinity, s.Policy)
 	}
 	if len(d.Classes) > 1 && len(d.PolicyClass.Headers) == 0 {
 		warn("classes", "%d given: every request belongs to the first one, %s, since policyClass.headers is empty",

@@ -17,7 +17,7 @@ import (
 )
 
 // endpointFields are the fields of an endpoint; docs/endpoints.md documents them.
-var endpointFields = []string{"address", "models", "labels", "slots", "role", "prefillTokens", "maxBatchedTokens"}
+var endpointFields = []string{"address", "models", "labels", "slots", "role", "prefillTokens", "maxBatchedTokens", "capabilities", "priority"}
 
 // DecodeEndpoints reads an endpoints file:
 //
@@ -29,6 +29,8 @@ var endpointFields = []string{"address", "models", "labels", "slots", "role", "p
 //	  role: prefill               # decode, prefill, both or encode; absent: both
 //	  prefillTokens: 16384        # of a prefill engine; 0: scheduling.prefillTokens
 //	  maxBatchedTokens: 8192      # tokens that it processes in one step; 0: unknown
+//	  capabilities: [image]       # what it can do besides text; absent: everything
+//	  priority: 0                 # -100 to 100; with scheduling.policy: mindrouter
 //
 // An empty pool has to be written as endpoints: []; an empty file is an error, since that is what a file being
 // written looks like. Unknown fields are errors, and every problem is returned at once, with its path.
@@ -139,6 +141,20 @@ func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
 		w.bad(path+".prefillTokens", "is for endpoints with role: prefill")
 	}
 	e.MaxBatchedTokens = int64(w.count(path+".maxBatchedTokens", fields["maxBatchedTokens"]))
+	e.Priority = w.within(path+".priority", fields["priority"], -scheduling.MaxPriority, scheduling.MaxPriority)
+	if value := fields["capabilities"]; value != nil {
+		e.Lacks, e.LacksStated = scheduling.AllNeeds, true
+		for i, item := range w.list(path+".capabilities", value) {
+			at := fmt.Sprintf("%s.capabilities[%d]", path, i)
+			if name, ok := w.text(at, item); ok {
+				need, known := scheduling.NeedOf(name)
+				if !known {
+					w.bad(at, "%q is no capability (%s)", name, strings.Join(scheduling.NeedNames(), ", "))
+				}
+				e.Lacks &^= need
+			}
+		}
+	}
 	return e
 }
 
@@ -201,7 +217,10 @@ func (w *walk) labels(path string, value any) map[string]string {
 	return labels
 }
 
-func (w *walk) count(path string, value any) int {
+func (w *walk) count(path string, value any) int { return w.within(path, value, 0, math.MaxInt32) }
+
+// within returns a whole number in a range; 0 if none is given.
+func (w *walk) within(path string, value any, least, most int64) int {
 	if value == nil {
 		return 0
 	}
@@ -211,8 +230,8 @@ func (w *walk) count(path string, value any) int {
 		return 0
 	}
 	n, err := number.Int64()
-	if err != nil || n < 0 || n > math.MaxInt32 {
-		w.bad(path, "%s is not a whole number from 0 to %d", number, math.MaxInt32)
+	if err != nil || n < least || n > most {
+		w.bad(path, "%s is not a whole number from %d to %d", number, least, most)
 	}
 	return int(n)
 }

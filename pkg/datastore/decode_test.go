@@ -1,6 +1,7 @@
 package datastore
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -65,7 +66,7 @@ endpoints:
 - {address: "127.0.0.2:80", slots: 1.5, models: [1, ""], labels: {a: 1, b: true}}
 - {address: "127.0.0.3:80", slots: many}
 `: {
-			"endpoints[0].model: unknown field (known: address, models, labels, slots, role, prefillTokens, maxBatchedTokens)",
+			"endpoints[0].model: unknown field (known: address, models, labels, slots, role, prefillTokens, maxBatchedTokens, capabilities, priority)",
 			"endpoints[0].Slots: unknown field",
 			`endpoints[1].address: "127.0.0.1:80" is that of endpoints[0]`,
 			"endpoints[1].slots: -1 is not a whole number",
@@ -152,6 +153,37 @@ endpoints[2].role: want a string, have a list (write it in quotes)
 endpoints[3].prefillTokens: is for endpoints with role: prefill
 endpoints[4].prefillTokens: -1 is not a whole number from 0 to 2147483647
 endpoints[5].maxBatchedTokens: want a whole number, have a string`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestDecodeCapabilities(t *testing.T) {
+	endpoints, err := DecodeEndpoints([]byte(`endpoints:
+- {address: "127.0.0.1:80", capabilities: [image, structured_output, image]}
+- {address: "127.0.0.2:80", capabilities: [], priority: -100}
+- {address: "127.0.0.3:80", capabilities: }
+- {address: "127.0.0.4:80"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"audio,video,embeddings true", "image,audio,video,embeddings,structured_output true", " false", " false"} {
+		if got := fmt.Sprint(endpoints[i].Lacks, " ", endpoints[i].LacksStated); got != want {
+			t.Errorf("%s lacks %s, want %s", endpoints[i].Address, got, want)
+		}
+	}
+	if endpoints[0].Priority != 0 || endpoints[1].Priority != -100 {
+		t.Errorf("priorities %d and %d", endpoints[0].Priority, endpoints[1].Priority)
+	}
+	_, err = DecodeEndpoints([]byte(`endpoints:
+- {address: "127.0.0.1:80", capabilities: [vision, 1]}
+- {address: "127.0.0.2:80", capabilities: image, priority: 101}
+`))
+	want := `endpoints[0].capabilities[0]: "vision" is no capability (image, audio, video, embeddings, structured_output)
+endpoints[0].capabilities[1]: want a string, have a number (write it in quotes)
+endpoints[1].priority: 101 is not a whole number from -100 to 100
+endpoints[1].capabilities: want a list, have a string`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

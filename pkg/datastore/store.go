@@ -226,6 +226,7 @@ func sameEndpoint(a, b scheduling.Endpoint) bool {
 	return a.ID == b.ID && a.Key == b.Key && a.Address == b.Address && a.Slots == b.Slots && a.Ready == b.Ready &&
 		a.MaxInFlight == b.MaxInFlight && a.Work == b.Work && a.PrefillTokens == b.PrefillTokens &&
 		a.MaxBatchedTokens == b.MaxBatchedTokens &&
+		a.Priority == b.Priority && a.Lacks == b.Lacks && a.LacksStated == b.LacksStated &&
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
 }
 

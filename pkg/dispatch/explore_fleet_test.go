@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
@@ -91,6 +92,10 @@ func (f *fleet) BelowTokens(bound Bound) bool {
 func (f *fleet) AddTokens(e Endpoint, by int64) { f.tokens[e] += by }
 
 // TakesTokens is below the bound.
+func (f *fleet) Times() bool { return false }
+
+func (f *fleet) Completed(Endpoint, time.Duration, int64) {}
+
 func (f *fleet) TakesTokens(e Endpoint, change int64) bool {
 	return f.most[e] == 0 || f.tokens[e]+change < f.most[e]
 }

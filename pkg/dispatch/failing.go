@@ -114,10 +114,7 @@ func (m *Machine) began(l *Lease) {
 		f = &failing{endpoint: e, foreign: m.ledger.ForeignAt(stock.BackendID(e))}
 		m.failing[e] = f
 	}
-	if m.born.IsZero() {
-		m.born = m.now
-	}
-	l.begun = m.sinceBorn(m.now)
+	m.stamp(l)
 	f.leases.Push((*oldestLease)(l))
 	if f.circuit.State() == stock.CircuitHalfOpen {
 		f.circuit.Try(m.now)
@@ -125,6 +122,20 @@ func (m *Machine) began(l *Lease) {
 	}
 	m.withhold(f)
 }
+
+// stamp notes when a request was sent to its endpoint.
+func (m *Machine) stamp(l *Lease) {
+	if m.born.IsZero() {
+		m.born = m.now
+	}
+	l.begun = m.sinceBorn(m.now)
+}
+
+// Judges reports whether Answered is to be called in place of Complete where the answer's status is known.
+func (m *Machine) Judges() bool { return m.config.Circuits || m.placer.Times() }
+
+// isTimely reports whether a status is that of an answer whose time says something: one that fails is fast.
+func isTimely(status int) bool { return status >= 200 && status < 300 }
 
 // sinceBorn returns a time in ms after the first request, modulo 2^32.
 func (m *Machine) sinceBorn(t time.Time) uint32 { return uint32(t.Sub(m.born) / time.Millisecond) }

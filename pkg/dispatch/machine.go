@@ -315,8 +315,11 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	left, beside := l.reservation.Take(scheduling.Serving), r.Take(scheduling.Prefilling)
 	l.reservation = l.reservation.Join(r) // the prompt is read where it was to be read
 	m.ledger.Move(&l.held, stock.BackendID(e))
-	if m.config.Circuits {
+	switch {
+	case m.config.Circuits:
 		m.began(l)
+	case m.placer.Times():
+		m.stamp(l)
 	}
 	m.addTokensAt(l, l.held.Tokens())
 	if counted {
@@ -343,7 +346,7 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 }
 
 // Answered is Complete that also says what the model server has answered, by which its engine is judged if
-// Config.Circuits. Then now must not be zero.
+// Config.Circuits, and compared if the placer asks for times (Judges). Then now must not be zero.
 func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answer) (settled bool) {
 	m.begin(now)
 	w := l.Waiter()
@@ -355,6 +358,7 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 		m.settledAt(l.Endpoint())
 	}
 	tenant := w.flow.tenant
+	e := l.Endpoint()
 	m.settle(w) // first, so that no error in what follows can leave the lease held
 	if cost != fairqueue.UnknownCost || m.queue.CountsAttained() {
 		m.follow(w)
@@ -363,6 +367,9 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 		m.queue.TrueUp(now, &w.queued, cost)
 	}
 	m.queue.CompletedAt(now, &w.queued)
+	if isTimely(a.Status) && m.placer.Times() {
+		m.placer.Completed(e, now.Sub(m.sentAt(now, l)), max(0, int64(cost)))
+	}
 	if m.config.Circuits {
 		m.judge(w, tenant, a)
 	}

@@ -30,6 +30,7 @@ const (
 	OutcomeInternal                        // our own failure
 	OutcomeUnknownModel                    // all model servers list their models, and none lists this one
 	OutcomeQuotaExceeded                   // its tenant's quota has no room for it
+	OutcomeUnsupported                     // model servers have its model, and none meets what it needs besides
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = iota
@@ -54,6 +55,7 @@ var reasons = [NumOutcomes]string{
 	OutcomeInternal:         "internal",
 	OutcomeUnknownModel:     "unknown-model",
 	OutcomeQuotaExceeded:    "quota-exceeded",
+	OutcomeUnsupported:      "unsupported",
 }
 
 // String returns the reason: lower-case words joined by hyphens.

@@ -1,6 +1,10 @@
 package dispatch
 
-import "github.com/weir-epp/weir/pkg/scheduling"
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
 
 // Placement is a request's constraint on endpoints. Only the Placer looks into it.
 type Placement = any
@@ -110,6 +114,10 @@ type Placer interface {
 	TakesTokens(e Endpoint, change int64) bool
 	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.
 	SetSignals(e Endpoint, s Signals) bool
+	// Times reports whether Completed is to be called: it tells how long an engine took to answer a request, and what the
+	// request has really cost; 0: unknown.
+	Times() bool
+	Completed(e Endpoint, took time.Duration, cost int64)
 	// Held returns how many requests are at an endpoint of the pool, those of others included.
 	Held(e Endpoint) int
 }

@@ -117,8 +117,11 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l.reservation = r
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
 	m.ledger.Take(&l.held, stock.BackendID(r.Endpoint()))
-	if m.config.Circuits {
+	switch {
+	case m.config.Circuits:
 		m.began(l)
+	case m.placer.Times():
+		m.stamp(l)
 	}
 	m.addTokensAt(l, l.held.Tokens())
 	m.flows.addLease(w.flow, l.held.Tokens())

@@ -11,7 +11,7 @@ import (
 // offer offers the request to the controller, waits for its verdict, and answers Envoy. An error ends the stream.
 func (st *mainStream) offer() error {
 	s, q := st.server, &st.request
-	placement, err := s.picker.Prepare(q.Target, q.Subset)
+	placement, err := s.picker.Prepare(q.Target, q.Subset, q.Needs)
 	if err != nil {
 		return st.refuse(unplaceable(err, q.Model, st.cfg.rules.Names(q.Model) || st.cfg.rules.Names(q.Target)))
 	}
@@ -92,7 +92,7 @@ func (st *mainStream) confine(placement Placement) (Placement, error) {
 	if subset == nil {
 		return placement, nil
 	}
-	if placement, err = picker.Prepare(q.Target, *subset); err != nil {
+	if placement, err = picker.Prepare(q.Target, *subset, q.Needs); err != nil {
 		return nil, unplaceable(err, q.Model, true) // it left meanwhile
 	}
 	return placement, nil

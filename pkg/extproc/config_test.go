@@ -28,7 +28,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		t.Fatal("valid")
 	}
 	const reasons = "must be one of flow-full, queue-full, shed, displaced, ttl-expired, preempted, client-cancelled, " +
-		"deadline-exceeded, no-endpoint, draining, bad-request, too-large, body-timeout, no-memory, internal, unknown-model, quota-exceeded"
+		"deadline-exceeded, no-endpoint, draining, bad-request, too-large, body-timeout, no-memory, internal, unknown-model, quota-exceeded, unsupported"
 	want := []string{
 		`FlowKey: []: must name at least one source`,
 		`Cost: "token": must be one of requests, tokens, uncached`,

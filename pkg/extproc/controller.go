@@ -40,10 +40,11 @@ type Lease interface {
 
 // Picker prepares placements, so that what depends on the request alone is computed outside the controller's lock.
 type Picker interface {
-	// Prepare returns the placement of a request for model ("" if it is not known) within the subset. It returns an error
-	// if no endpoint can ever take the request, whose outcome is then unknown-model if the error is
-	// flowcontrol.ErrUnknownModel and the configuration names neither the model nor its target, else no-endpoint.
-	Prepare(model string, subset request.Subset) (Placement, error)
+	// Prepare returns the placement of a request for model ("" if it is not known), with needs, within the subset. It returns
+	// an error if no endpoint can ever take the request, whose outcome is then unsupported if it is an *UnsupportedError,
+	// unknown-model if it is flowcontrol.ErrUnknownModel and the configuration names neither the model nor its target, else
+	// no-endpoint.
+	Prepare(model string, subset request.Subset, needs request.Needs) (Placement, error)
 	// Confine returns the endpoints of the subset whose engines take a request for model of such a length, or nil if all may.
 	// The error is a *TooLongError if none does.
 	Confine(model string, subset request.Subset, length Length) (*request.Subset, error)

@@ -39,6 +39,10 @@ func (p *preset) body(rej *flowcontrol.Rejection, shape request.API) []byte {
 	if c, ok := p.codes[o]; ok {
 		code = c
 	}
+	f := new(fieldError)
+	if errors.As(rej.Err, &f) && f.code != "" {
+		code = f.code
+	}
 	var b []byte
 	if shape == request.Anthropic {
 		e := anthropicError{Type: "error"}
@@ -47,7 +51,7 @@ func (p *preset) body(rej *flowcontrol.Rejection, shape request.API) []byte {
 	} else {
 		var e openAIError
 		e.Error.Message, e.Error.Type, e.Error.Code = message(rej), openAIType(p.status[o]), code
-		if f := new(fieldError); errors.As(rej.Err, &f) && f.field != "" {
+		if f.field != "" {
 			e.Error.Param = &f.field
 		}
 		b, _ = json.Marshal(e)
@@ -106,6 +110,7 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeInternal:         "Internal error.",
 	flowcontrol.OutcomeUnknownModel:     "No model server serves this model.",
 	flowcontrol.OutcomeQuotaExceeded:    "Your quota of tokens is used up. Please retry later.",
+	flowcontrol.OutcomeUnsupported:      "No model server supports what the request needs.",
 }
 
 // message returns the text of a rejection. It shows only errors that the sender can mend.
@@ -124,6 +129,7 @@ type fieldError struct {
 	sentinel error  // of the outcome
 	field    string // the JSON field, or "" for the request as a whole
 	message  string
+	code     string // in place of the outcome's, or ""
 }
 
 func (e *fieldError) Error() string { return e.message }

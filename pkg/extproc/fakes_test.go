@@ -194,6 +194,7 @@ type fakePicker struct {
 	err       error
 	model     string
 	subset    request.Subset
+	needs     request.Needs
 	boom      bool   // Chosen panics
 	prefill   string // the prefill engine; "" for none
 	onChosen  func() // called by Chosen; nil for nothing
@@ -206,10 +207,10 @@ type fakePicker struct {
 	confined  *request.Subset
 }
 
-func (p *fakePicker) Prepare(model string, subset request.Subset) (Placement, error) {
+func (p *fakePicker) Prepare(model string, subset request.Subset, needs request.Needs) (Placement, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.model, p.subset = model, subset
+	p.model, p.subset, p.needs = model, subset, needs
 	return p, p.err
 }
 

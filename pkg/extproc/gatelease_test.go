@@ -49,6 +49,8 @@ func (onePlace) Regret(flowcontrol.Placement, scheduling.Bound, *scheduling.Endp
 	return 0, true
 }
 func (onePlace) TakesTokens(flowcontrol.Endpoint, int64) bool           { return true }
+func (onePlace) Times() bool                                            { return false }
+func (onePlace) Completed(flowcontrol.Endpoint, time.Duration, int64)   {}
 func (onePlace) TakeRegrouping() *scheduling.Regrouping                 { return nil }
 func (onePlace) SetBounds(flowcontrol.Endpoint, int64, int64) bool      { return true }
 func (onePlace) SetTokenBounds(flowcontrol.Endpoint, int64, int64) bool { return true }

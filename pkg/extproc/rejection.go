@@ -57,7 +57,7 @@ func newRejections(cfg Responses) rejections {
 func hopeless(o flowcontrol.Outcome) bool {
 	switch o {
 	case flowcontrol.OutcomeBadRequest, flowcontrol.OutcomeTooLarge, flowcontrol.OutcomeBodyTimeout,
-		flowcontrol.OutcomeUnknownModel:
+		flowcontrol.OutcomeUnknownModel, flowcontrol.OutcomeUnsupported:
 		return true
 	default:
 		return false
@@ -125,10 +125,14 @@ func refusalOf(err error) error {
 	return err
 }
 
-// unplaceable returns the error for a request that no endpoint can ever take: unknown-model if no endpoint lists its
-// model and the configuration does not name it, else no-endpoint, since one may come for a model that the operator knows.
+// unplaceable returns the error for a request that no endpoint can ever take: unsupported if none meets its needs, unknown-model
+// if no endpoint lists its model and the configuration does not name it, else no-endpoint, since one may come for a model that
+// the operator knows.
 func unplaceable(err error, model string, named bool) error {
+	unsupported := new(UnsupportedError)
 	switch {
+	case errors.As(err, &unsupported):
+		return &fieldError{sentinel: flowcontrol.ErrUnsupported, code: unsupported.Tag, message: unsupported.Error()}
 	case !errors.Is(err, flowcontrol.ErrUnknownModel):
 		return fmt.Errorf("%w: %w", flowcontrol.ErrNoEndpoint, err)
 	case named:

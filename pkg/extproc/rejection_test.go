@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -130,6 +131,24 @@ func TestUnknownModel(t *testing.T) {
 			c.settled(1)
 		})
 	}
+}
+
+// A need that no engine meets is named, with its tag as the code, and asking again is pointless.
+func TestUnsupported(t *testing.T) {
+	inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
+		c.picker.err = &UnsupportedError{Needs: []string{"image", "audio"}, Tag: "modality_not_supported"}
+		c.say(requestHeaders(false, ":method", "POST", ":path", "/v1/chat/completions"))
+		c.say(requestBodyOf(`{"model":"m","messages":[{"content":[{"type":"image_url"},{"type":"input_audio"}]}]}`, true))
+		const want = `{"error":{"message":"No model server that serves the model supports image and audio.",` +
+			`"type":"invalid_request_error","code":"modality_not_supported","param":null}}`
+		if got := c.heardBody(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if n := c.picker.needs; n != (request.Needs{Needs: body.Needs{Image: true, Audio: true}}) {
+			t.Errorf("asked for %+v", n)
+		}
+		c.settled(1)
+	})
 }
 
 // A model that the configuration names is not unknown, by its own name or a target's: its engines may come, so asking

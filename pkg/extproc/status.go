@@ -26,6 +26,7 @@ var seedStatus = statusTable{
 	flowcontrol.OutcomeInternal:         500,
 	flowcontrol.OutcomeUnknownModel:     404,
 	flowcontrol.OutcomeQuotaExceeded:    429,
+	flowcontrol.OutcomeUnsupported:      400,
 }
 
 // preset is a status table and the other particulars of the rejections of one system.

@@ -52,6 +52,8 @@ func (anywhere) SetBusyRules([]scheduling.BusyRule)                             
 func (anywhere) TakeTurned(some []Endpoint) []Endpoint                            { return some }
 func (anywhere) PromptRead(*dispatch.Reservation)                                 {}
 func (anywhere) TakesTokens(Endpoint, int64) bool                                 { return true }
+func (anywhere) Times() bool                                                      { return false }
+func (anywhere) Completed(Endpoint, time.Duration, int64)                         {}
 func (anywhere) SetSignals(Endpoint, dispatch.Signals) bool                       { return true }
 func (anywhere) Held(Endpoint) int                                                { return 0 }
 func (anywhere) Traits(Placement, []scheduling.Trait) []scheduling.Trait          { return nil }

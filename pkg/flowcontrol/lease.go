@@ -120,7 +120,7 @@ func (c *RequestQueueController) complete(w *waiter, done Completion) (settled b
 	c.mu.Lock()
 	var now time.Time
 	_, metered := w.Quota()
-	judged := c.config.Circuits && !done.Unsent && done.Status > 0
+	judged := c.machine.Judges() && !done.Unsent && done.Status > 0
 	if judged || metered || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
 		now = time.Now()
 	}

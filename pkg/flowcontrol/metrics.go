@@ -230,7 +230,7 @@ func (s *series) rejected(w *waiter, r *Rejection) *Rejection {
 		s.metrics.classes.countBackpressure(s.model, r.Err)
 		s.metrics.pushErrors.WithLabelValues(s.model, s.target, errorType(r.Err)).Inc()
 	case OutcomeDispatched, OutcomeShed, OutcomeDisplaced, OutcomePreempted, OutcomeNoEndpoint, OutcomeDraining,
-		OutcomeBadRequest, OutcomeTooLarge, OutcomeBodyTimeout, OutcomeNoMemory, OutcomeUnknownModel, OutcomeQuotaExceeded:
+		OutcomeBadRequest, OutcomeTooLarge, OutcomeBodyTimeout, OutcomeNoMemory, OutcomeUnknownModel, OutcomeQuotaExceeded, OutcomeUnsupported:
 	}
 	return r
 }

@@ -32,6 +32,7 @@ const (
 	OutcomeInternal         = dispatch.OutcomeInternal
 	OutcomeUnknownModel     = dispatch.OutcomeUnknownModel
 	OutcomeQuotaExceeded    = dispatch.OutcomeQuotaExceeded
+	OutcomeUnsupported      = dispatch.OutcomeUnsupported
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = dispatch.NumOutcomes
@@ -57,6 +58,8 @@ var (
 	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
 	// ErrUnknownModel means that endpoints are known, all list models, and none, ready or not, lists this one.
 	ErrUnknownModel = errors.New("flowcontrol: no endpoint serves the model")
+	// ErrUnsupported means that endpoints serve the model, and none, ready or not, meets what the request needs besides.
+	ErrUnsupported = errors.New("flowcontrol: no endpoint meets the needs of the request")
 	// errInternal is the sentinel of a failure of unknown cause.
 	errInternal = errors.New("flowcontrol: internal")
 )
@@ -81,6 +84,7 @@ var sentinels = [NumOutcomes]error{
 	OutcomeInternal:         errInternal,
 	OutcomeUnknownModel:     ErrUnknownModel,
 	OutcomeQuotaExceeded:    ErrQuotaExceeded,
+	OutcomeUnsupported:      ErrUnsupported,
 }
 
 // OutcomeOf maps an error of TryEnqueue, or nil, to its outcome; an unknown error is OutcomeInternal.

@@ -31,6 +31,7 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 		OutcomeInternal:         errors.New("anything else"),
 		OutcomeUnknownModel:     ErrUnknownModel,
 		OutcomeQuotaExceeded:    ErrQuotaExceeded,
+		OutcomeUnsupported:      ErrUnsupported,
 	}
 	reasons := map[string]Outcome{}
 	for o := range Outcome(NumOutcomes) {

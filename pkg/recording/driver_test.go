@@ -200,6 +200,9 @@ func (d *driver) someScheduler() *scheduling.Scheduler {
 	c := scheduling.DefaultConfig()
 	c.TieBreak = []string{scheduling.TieRotate, scheduling.TieRandom, scheduling.TieFirst}[d.lot.IntN(3)]
 	c.Fallbacks = d.lot.IntN(3)
+	if d.version%4 == 0 {
+		c.Policy = scheduling.PolicyMindRouter
+	}
 	s, err := scheduling.New(c)
 	if err != nil {
 		d.t.Fatal(err)
@@ -291,6 +294,10 @@ func (d *driver) measure() {
 		if s.Adapters = d.board.AdapterState(e); d.chance(3) {
 			s.Adapters = &scheduling.AdapterState{Places: d.lot.IntN(3), Loaded: []string{"chat", "agent", "embed"}[d.lot.IntN(3):]}
 		}
+		if s.Unloaded = d.board.UnloadedBy(e); s.Preemptions == 1 {
+			s.Unloaded = [...]*scheduling.Unloaded{nil, {Models: []string{"chat"}}, {Models: []string{"agent", "chat"}}}[s.CacheTokens%3]
+		}
+		s.Utilised, s.StatesUtilised = s.CacheUsed, s.Preemptions%2 == 0
 		for range 1 + d.lot.IntN(4) { // bounds follow what is said twice
 			s.Known, s.Running, s.Waiting, s.Slots = !d.chance(9), d.lot.Int32N(9), d.lot.Int32N(4), d.lot.Int32N(9)/8*5
 			s.Produced += d.lot.Int64N(1000)

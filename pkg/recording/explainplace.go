@@ -2,6 +2,7 @@ package recording
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
@@ -32,6 +33,10 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 		}
 		e.say("  %s", candidate(c, c.ID == id))
 	}
+	if e.board.Scheduler().Config().Policy == scheduling.PolicyMindRouter {
+		e.say("Among the endpoints that it may use the most points go first, and among equals the next in turn.")
+		return
+	}
 	if r := e.request.query.Ratings(); r != nil && r.Prompt > 0 {
 		e.say("Among the endpoints that it may use the least cost goes first, which is its %d tokens less those cached, times how full "+
 			"the endpoint is, and four times the tokens to read before; and among equals the next in turn.", r.Prompt)
@@ -47,6 +52,13 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 	e.say("Among the endpoints that it may use the highest score goes first, and among equals the next in turn.")
 }
 
+// points describes a score by MindRouter's points.
+func points(s *scheduling.Score) string {
+	of := func(n int64) string { return strconv.FormatFloat(float64(n)/scheduling.Millionths, 'f', 2, 64) }
+	return fmt.Sprintf("%s points (loaded %s, utilisation %s, queue %s, throughput %s, latency %s, priority %s)", of(s.Total()),
+		of(s.Loaded), of(s.Utilisation), of(s.Queue), of(s.Throughput), of(s.Latency), of(s.Priority))
+}
+
 // candidate describes an endpoint that could have been chosen.
 func candidate(c scheduling.Candidate, chosen bool) string {
 	text := fmt.Sprintf("%s: %d in flight", c.Address, c.Stock)
@@ -60,7 +72,9 @@ func candidate(c scheduling.Candidate, chosen bool) string {
 		}
 		text += ", ruled out: " + strings.Join(reasons, ", ")
 	} else {
-		if c.Cost > 0 {
+		if c.Score != nil {
+			text += ", " + points(c.Score)
+		} else if c.Cost > 0 {
 			text += fmt.Sprintf(", %d tokens cached", c.Cached)
 			if c.Loading > 0 {
 				text += fmt.Sprintf(", %d for loading the adapter", c.Loading)

@@ -63,6 +63,13 @@ func (k kind) precedes() bool { return k == rated || k == prompted || k == meter
 // timed is set in a record's first byte, beside its kind, if a time follows.
 const timed = 0x80
 
+// Flags of an engine's signals.
+const (
+	isKnown = 1 << iota
+	isUtilised
+	isUnloaded // what it states of models that are not loaded is another than before
+)
+
 // Flags of an arrival, in the byte after its time.
 const (
 	hasTierName = 1 << iota

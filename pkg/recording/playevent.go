@@ -65,7 +65,14 @@ func (p *player) begin(k kind, now time.Time) error {
 		e := dispatch.Endpoint(p.in.signed())
 		s := dispatch.Signals{
 			Running: int32(p.in.signed()), Waiting: int32(p.in.signed()), CacheUsed: int32(p.in.signed()), CacheTokens: p.in.signed(),
-			Preemptions: p.in.signed(), Produced: p.in.signed(), Slots: int32(p.in.signed()), Known: p.in.flag(),
+			Preemptions: p.in.signed(), Produced: p.in.signed(), Slots: int32(p.in.signed()),
+		}
+		flags := p.in.index(isKnown | isUtilised | isUnloaded + 1)
+		if s.Known = flags&isKnown != 0; flags&isUtilised != 0 {
+			s.Utilised, s.StatesUtilised = int32(p.in.signed()), true
+		}
+		if s.Unloaded = p.board.UnloadedBy(e); flags&isUnloaded != 0 {
+			s.Unloaded = p.unloaded()
 		}
 		s.Adapters = p.adapters(e)
 		if p.watch != nil && !p.in.broken {
@@ -95,6 +102,18 @@ func (p *player) begin(k kind, now time.Time) error {
 		p.in.broken = true
 		return nil
 	}
+}
+
+// unloaded reads what an engine states of models that are not loaded.
+func (p *player) unloaded() *scheduling.Unloaded {
+	if !p.in.flag() {
+		return nil
+	}
+	s := &scheduling.Unloaded{}
+	for range p.in.count(1) {
+		s.Models = append(s.Models, p.in.text())
+	}
+	return s
 }
 
 // adapters reads what an engine states of its adapters.

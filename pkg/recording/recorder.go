@@ -255,7 +255,22 @@ func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signal
 	} {
 		r.signed(n)
 	}
-	r.flag(s.Known)
+	flags, unloaded := uint64(0), s.Unloaded != r.board.UnloadedBy(e)
+	if s.Known {
+		flags |= isKnown
+	}
+	if s.StatesUtilised {
+		flags |= isUtilised
+	}
+	if unloaded {
+		flags |= isUnloaded
+	}
+	if r.number(flags); s.StatesUtilised {
+		r.signed(int64(s.Utilised))
+	}
+	if unloaded {
+		r.unloaded(s.Unloaded)
+	}
 	same := s.Adapters == r.board.AdapterState(e)
 	if r.flag(same); same {
 		return
@@ -266,6 +281,17 @@ func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signal
 	r.number(uint64(s.Adapters.Places))
 	r.number(uint64(len(s.Adapters.Loaded)))
 	for _, name := range s.Adapters.Loaded {
+		r.text(name, nil)
+	}
+}
+
+// unloaded writes what an engine states of models that are not loaded.
+func (r *Recorder) unloaded(s *scheduling.Unloaded) {
+	if r.flag(s != nil); s == nil {
+		return
+	}
+	r.number(uint64(len(s.Models)))
+	for _, name := range s.Models {
 		r.text(name, nil)
 	}
 }

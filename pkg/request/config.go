@@ -63,6 +63,9 @@ type Config struct {
 	// RoutesByModel is set if endpoints differ in the models that they serve, so that a request cannot be placed without
 	// its model. The wiring sets it; true is the safe value.
 	RoutesByModel bool
+	// RoutesByNeeds is set if endpoints differ in the needs that they meet, so that a request may not be placed without its
+	// needs. The wiring sets it.
+	RoutesByNeeds bool
 	// OtherTargets are the targets of models that Models does not list, drawn as a model's own; without any, such a
 	// model is its own target. They make no model known (UnknownModels). The wiring sets them.
 	OtherTargets []Target

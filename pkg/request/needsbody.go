@@ -9,7 +9,7 @@ func (q *Request) needsBody(h *Headers, in *Input) bool {
 	q.asksUsage = q.MayReportUsage && in.AskUsage && !in.Mode.hidden()
 	policy := q.rules.cfg.RequestBody
 	rewrite := q.Target != q.Model
-	lacking := rewrite || q.Model == "" && q.needsModel()
+	lacking := rewrite || q.Model == "" && q.needsModel() || q.asksForNeeds()
 	if in.Mode.hidden() {
 		q.BodyHidden = policy == BodyAlways || policy == BodyAuto && lacking
 		return false

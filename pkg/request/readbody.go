@@ -44,6 +44,7 @@ func (q *Request) readModel(f *body.Fields, b []byte, whole bool) error {
 	if q.Model == "" && f.Model != "" {
 		q.setModel(f.Model)
 	}
+	q.needByBody(f)
 	q.edit(f)
 	q.measure(f)
 	q.hint(&f.Hints)

@@ -5,6 +5,7 @@ package request
 func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, err error) {
 	*q = Request{rules: r, known: in.Models, draw: in.Draw, envoyRead: in.EnvoyRead, declared: noRank, Bodyless: in.End}
 	q.readPath(h)
+	q.needByPath()
 	q.PassesOn = r.cfg.PassOn == PassOnPick && r.cheap(h, in.End)
 	q.contentType, q.ContentLength = h.values[slotContentType], h.contentLength()
 	q.Has, q.Control, q.Own = h.present, h.present&r.names.control, h.own

@@ -70,6 +70,8 @@ type Request struct {
 	// Edits are the replacements in the body. AsksUsage is set if one of them asks for the usage of the answer.
 	Edits     []body.Edit
 	AsksUsage bool
+	// Needs are what it needs of an engine besides its model, as far as its path and its body, if that was read, tell.
+	Needs Needs
 	// Prompt has the blocks of its prompt, where affinity compares these, and Session the key of its session, where it
 	// compares that; 0: none. PromptUnknown is set if it has neither, because its body was not read or names no session.
 	Prompt        body.Blocks

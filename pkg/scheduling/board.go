@@ -44,6 +44,7 @@ type Board struct {
 	adapters adapters
 	busy     []busyness   // by number of the rule
 	turned   []EndpointID // result of the next TakeTurned
+	unloaded unloaded
 
 	// Totals are kept in a structure that is cheaper to query than all spots.
 	pool    tournament // of all endpoints, by position
@@ -192,6 +193,7 @@ func (b *Board) replacePool(next *Snapshot) {
 		if s := &b.spots[old]; s.inFlight > 0 {
 			b.gone[b.ring.ids[old]] = left{s.inFlight, s.tokens.own, s.prompts}
 		}
+		b.unloaded.state(b.ring.ids[old], b.spots[old].signals.Unloaded, nil)
 		old++
 	}
 	b.ofReady, b.below = sums{}, ends{}

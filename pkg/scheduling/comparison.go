@@ -15,6 +15,9 @@ type comparison interface {
 	// wait is what is added to the cost at an endpoint that has to read so many tokens of other prompts before. It is 0 for 0
 	// tokens, and not less for more.
 	wait(tokens int64) Cost
+	// bonus is what a standing is worth more for a request whose model is loaded at the endpoint. points is set if the request
+	// goes where that is most, whatever its tokens cost.
+	bonus() (more Standing, points bool)
 }
 
 // Standing is what a comparison makes of an endpoint's load, for a request of which nothing is known.
@@ -50,6 +53,9 @@ func (delay) wait(tokens int64) Cost { return Cost(promptWeight * CostOne * min(
 
 // mostPrompts caps the tokens of the prompts before, so that a cost fits.
 const mostPrompts = 1 << 38
+
+// bonus implements comparison: what has to be loaded costs tokens.
+func (delay) bonus() (Standing, bool) { return 0, false }
 
 // load returns (1 + n) · 64 / bound, or 64 times the part of its tokens that an endpoint has if that is more, in units of
 // 1/CostOne.
@@ -87,9 +93,14 @@ func (alike) cost(Load, int64) Cost { return 0 }
 
 func (alike) wait(int64) Cost { return 0 }
 
-// comparisonOf returns the comparison that a configuration asks for.
-func comparisonOf(scorers []ScorerConfig) comparison {
-	if len(scorers) == 0 {
+func (alike) bonus() (Standing, bool) { return 0, false }
+
+// comparison returns the comparison that a configuration asks for.
+func (c *Config) comparison() comparison {
+	switch {
+	case c.Policy == PolicyMindRouter:
+		return &pointed{c.Points}
+	case len(c.Scorers) == 0:
 		return alike{}
 	}
 	return delay{}

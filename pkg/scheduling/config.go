@@ -25,8 +25,18 @@ const (
 	TieRandom = "random"
 )
 
+// The policies.
+const (
+	PolicyCost       = "cost"
+	PolicyMindRouter = "mindrouter"
+)
+
 // Config configures how an endpoint is chosen.
 type Config struct {
+	// Policy is how endpoints are compared: cost (by the tokens that a request costs there) or mindrouter (by Points).
+	Policy string `json:"policy"`
+	// Points are the constants of policy mindrouter.
+	Points Points `json:"points"`
 	// Filters names the filters that rule endpoints out. ready is required, since only ready endpoints may get
 	// requests. Without subset or model, a request's subset or model is ignored.
 	Filters []string `json:"filters"`
@@ -57,6 +67,8 @@ type ScorerConfig struct {
 // DefaultConfig returns a configuration with every filter, Weir's own count, and rotation among equals.
 func DefaultConfig() Config {
 	return Config{
+		Policy:    PolicyCost,
+		Points:    DefaultPoints(),
 		Filters:   []string{FilterReady, FilterSubset, FilterModel},
 		Scorers:   []ScorerConfig{{Name: ScorerLeastStock, Weight: 1}},
 		Picker:    PickerMaxScore,
@@ -87,6 +99,8 @@ func (c Config) Validate() error {
 		_ = scorers.Check(&ps, name, scorer.Name) && invalid.OneOf(&ps, name, scorer.Name, scorerNames())
 		invalid.Within(&ps, invalid.At("Scorers", i, "Weight"), scorer.Weight, 1, MaxWeight)
 	}
+	invalid.OneOf(&ps, invalid.At("Policy"), c.Policy, []string{PolicyCost, PolicyMindRouter})
+	c.Points.check(&ps)
 	invalid.OneOf(&ps, invalid.At("Picker"), c.Picker, pickerNames())
 	invalid.OneOf(&ps, invalid.At("TieBreak"), c.TieBreak, []string{TieRotate, TieFirst, TieRandom})
 	invalid.Within(&ps, invalid.At("Fallbacks"), c.Fallbacks, 0, MaxFallbacks)

@@ -82,6 +82,9 @@
 // A request for a LoRA adapter ([Ask]) has to have it loaded where the engine is not taken to have it (adapters.go): that
 // counts as AdapterTokens more of u(e), and as up to twice as many where another adapter has to leave, or is in use.
 //
+// By MindRouter's points ([Points]) the highest total goes first instead, of which the standing is all that does not depend
+// on the request.
+//
 // The comparison is an interface (comparison.go). It looks at one endpoint at a time and never at the others. Without any
 // scorer in a configuration, all endpoints are alike.
 //

@@ -40,11 +40,15 @@ type Endpoint struct {
 	// PrefillTokens is how many tokens of prompts a prefill engine may be reading before it gets no other one, which may have
 	// any length; 0 means Config.PrefillTokens.
 	PrefillTokens int64 `json:",omitempty"`
-	// Lacks are the needs of requests that its engine cannot meet.
-	Lacks Needs `json:",omitempty"`
 	// MaxBatchedTokens is the most tokens that its engine processes in one step, at least 0, for BusyRule.PrefillFraction; 0
 	// means unknown.
 	MaxBatchedTokens int64 `json:",omitempty"`
+	// Priority is what the operator prefers the endpoint by, where endpoints are compared by Points: -MaxPriority to MaxPriority.
+	Priority int `json:",omitempty"`
+	// Lacks are the needs of requests that its engine cannot meet. LacksStated is set if its source states them, so that what
+	// the engine states does not count.
+	Lacks       Needs `json:",omitempty"`
+	LacksStated bool  `json:",omitempty"`
 }
 
 // Serves reports whether the endpoint serves the model. An endpoint that lists no models serves any, and any endpoint

@@ -46,6 +46,8 @@ type Candidate struct {
 	Cost   int64 `json:"cost,omitempty"`
 	// Loading is what loading the request's adapter there would cost, in tokens; 0 if it needs none, or it is there.
 	Loading int64 `json:"loading,omitempty"`
+	// Score is its score by points, for this request, in millionths of a point; nil with another policy.
+	Score *Score `json:"score,omitempty"`
 	// Total is its standing for a request of which nothing is known.
 	Total Standing `json:"total"`
 }
@@ -106,6 +108,15 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	c.Total = s.total
 	if q.adapter {
 		c.Loading = b.adapters.loading(q.model, m.ID)
+	}
+	if by, ok := b.scheduler.by.(*pointed); ok {
+		f := field{ring: b.ring, unloaded: b.unloaded[q.model].on(b.ring)}
+		if q.adapter {
+			f.adapter, f.holders = q.model, b.adapters.at[q.model]
+		}
+		score := by.score(s.load(), f.loadedAt(p))
+		c.Score = &score
+		return c
 	}
 	if r := q.ratings; q.adapter || r != nil && r.Prompt > 0 {
 		c.Cached = r.Cached(m.ID)

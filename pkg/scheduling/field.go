@@ -7,20 +7,22 @@ import "math/bits"
 // for large lanes the best is known. Small lanes, and lanes with exceptions, are searched, in blocks of 64 whose best total
 // is known.
 type field struct {
-	pool    *tournament // by position; an endpoint that cannot be picked is out
-	ring    *ring
-	reach   *reach
-	without []uint64     // positions that may not be used; nil if there are none
-	lane    *laneState   // nil for the whole pool, and for endpoints that are searched
-	whole   bool         // the whole pool
-	spots   []spot       // by position
-	ratings *Ratings     // of the request; nil: nothing is known
-	adapter string       // of the request; empty: none
-	holders []EndpointID // the endpoints that have it, ascending
-	least   Standing     // that an endpoint of the field has
-	reading bool         // endpoints have prompts to read that count
-	unread  *tournament  // of the tokens to read, where many endpoints have some; nil otherwise
-	start   int32        // the position that wins among equals; the others follow in ring order
+	pool     *tournament // by position; an endpoint that cannot be picked is out
+	ring     *ring
+	reach    *reach
+	without  []uint64     // positions that may not be used; nil if there are none
+	lane     *laneState   // nil for the whole pool, and for endpoints that are searched
+	whole    bool         // the whole pool
+	spots    []spot       // by position
+	ratings  *Ratings     // of the request; nil: nothing is known
+	adapter  string       // of the request; empty: none
+	holders  []EndpointID // the endpoints that have it, ascending
+	unloaded []uint64     // positions where the request's model is not loaded; nil if there are none
+	least    Standing     // that an endpoint of the field has
+	reading  bool         // endpoints have prompts to read that count
+	unread   *tournament  // of the tokens to read, where many endpoints have some; nil otherwise
+	merged   []uint64     // memory for without and unloaded together
+	start    int32        // the position that wins among equals; the others follow in ring order
 }
 
 // fieldOf returns the field of the query, in which equals are ordered from start. It is valid until the next call.
@@ -34,7 +36,10 @@ func (b *Board) fieldOf(q *Query, bound Bound, without []uint64, start int32) *f
 	case AnyReady:
 		least = 0
 	}
-	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, spots: b.spots, ratings: q.ratings, least: least, start: start}
+	*f = field{pool: &b.pool, ring: b.ring, reach: q.reach, without: without, spots: b.spots, ratings: q.ratings, least: least, start: start, merged: f.merged}
+	if len(b.unloaded) > 0 {
+		f.unloaded = b.unloaded[q.model].on(b.ring)
+	}
 	if f.reading = b.unread > 0; f.reading && q.reach.large() {
 		f.unread = b.fewestUnread()
 	}

@@ -33,6 +33,9 @@ func pickerNames() []string {
 // standing: among equals the first in the field's order, or a random one. The endpoints that have cached more of its prompt
 // than all others are compared with the best of these.
 func best(f *field, by comparison, random *rand.Rand) int32 {
+	if bonus, points := by.bonus(); points {
+		return f.bestPointed(bonus, random)
+	}
 	at, top := f.first()
 	switch {
 	case at < 0:

@@ -10,6 +10,8 @@ import (
 // bySlots is a comparison by what an endpoint says of its slots: the more the better, and a token cached is worth one.
 type bySlots struct{}
 
+func (bySlots) bonus() (Standing, bool) { return 0, false }
+
 func (bySlots) standing(l Load) Standing { return Standing(l.Slots) }
 
 func (bySlots) wait(int64) Cost { return 0 }

@@ -26,7 +26,7 @@ func New(config Config) (*Scheduler, error) {
 		filtersSubset: slices.Contains(config.Filters, FilterSubset),
 	}
 	s.picker, _ = pickerByName(config.Picker)
-	s.by = comparisonOf(config.Scorers)
+	s.by = config.comparison()
 	return s, nil
 }
 

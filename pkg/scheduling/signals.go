@@ -18,6 +18,11 @@ type Signals struct {
 	Slots int32
 	// Adapters is what it states of its LoRA adapters; nil: nothing.
 	Adapters *AdapterState
+	// Utilised is how busy its processor is by its own statement, in millionths, if StatesUtilised.
+	Utilised       int32
+	StatesUtilised bool
+	// Unloaded is what it states of models that are not loaded; nil: nothing.
+	Unloaded *Unloaded
 }
 
 // Load is what a comparison sees of one endpoint, now.
@@ -32,6 +37,9 @@ type Load struct {
 	Slots int
 	// Signals are those of its engine.
 	Signals Signals
+	// Priority is the endpoint's, and Latency and Pace are means of its answers in microseconds; 0: unknown.
+	Priority      int32
+	Latency, Pace int64
 }
 
 // AdapterState returns what the engine of an endpoint of the pool states of its adapters; nil: nothing.
@@ -54,6 +62,9 @@ func (b *Board) SetSignals(id EndpointID, signals Signals) bool {
 		if s.signals.Adapters != signals.Adapters {
 			b.adapters.state(id, signals.Adapters)
 			s.adapters = b.adapters.engines[id]
+		}
+		if s.signals.Unloaded != signals.Unloaded {
+			b.unloaded.state(id, s.signals.Unloaded, signals.Unloaded)
 		}
 		s.signals = signals
 		b.changed(p)

@@ -10,8 +10,9 @@ type vital struct {
 	reads bool  // it is a prefill engine that is ready
 	most  int64 // PrefillTokens
 	lacks Needs
-
-	batched int64 // MaxBatchedTokens
+	// priority is in the range of MaxPriority.
+	priority int32
+	batched  int64 // MaxBatchedTokens
 }
 
 const noLimit = int32(^uint32(0) >> 1)
@@ -23,7 +24,7 @@ func vitalOf(e *Endpoint) vital {
 	v := vital{
 		limit: noLimit, slots: int32(min(e.Slots, int(noLimit))), ready: e.Ready && e.Work.Serves(),
 		work: e.Work, reads: e.Ready && e.Work == WorkPrefill, most: e.PrefillTokens,
-		lacks:   e.Lacks,
+		lacks: e.Lacks, priority: int32(max(-MaxPriority, min(e.Priority, MaxPriority))),
 		batched: e.MaxBatchedTokens,
 	}
 	if e.MaxInFlight > 0 {
@@ -45,6 +46,7 @@ type spot struct {
 	signals      Signals
 	adapters     *loaded  // nil: none were ever there
 	total        Standing // updated when the load changes
+	means        means
 }
 
 // held returns the number of requests there, Weir's own and those of others.
@@ -67,7 +69,10 @@ func (s *spot) bound(lower, upper int64) {
 func (s *spot) rate(by comparison) { s.total = by.standing(s.load()) }
 
 func (s *spot) load() Load {
-	load := Load{Held: int(s.held()), UpperBound: s.upper, TokenBound: s.tokens.upper, Slots: int(s.slots), Signals: s.signals}
+	load := Load{
+		Held: int(s.held()), UpperBound: s.upper, TokenBound: s.tokens.upper, Slots: int(s.slots), Signals: s.signals,
+		Priority: s.priority, Latency: s.means.latency, Pace: s.means.pace,
+	}
 	if load.TokenBound > 0 {
 		load.Tokens = s.tokens.held()
 	}

@@ -21,6 +21,9 @@ func (p *Pool) lists(id scheduling.EndpointID, listing scrape.Listing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.adapters.list(id, listing.Adapters)
+	if p.capabilities.state(id, listing.Lacks) && p.stored != nil {
+		p.publish(p.capabilities.of(p.stored))
+	}
 	longest := listing.Longest
 	if known := p.lengths.Load(); known == nil && longest == 0 || known != nil && known.of[id] == longest {
 		return

@@ -100,7 +100,7 @@ func (p *Pool) resourcesChanged(resources names.Resources) {
 func (p *Pool) useResources(resources names.Resources, streams extproc.Config, merged names.Names, same bool) {
 	p.naming.resources = resources
 	if !same {
-		streams.RoutesByModel = p.streams.RoutesByModel
+		streams.RoutesByModel, streams.RoutesByNeeds = p.streams.RoutesByModel, p.streams.RoutesByNeeds
 		if err := p.server.SetConfig(streams); err != nil {
 			p.log.Error(err, "the names of the cluster's resources are not in use") // a defect: merged names are valid
 			return

@@ -24,10 +24,15 @@ type picker struct {
 }
 
 // Prepare implements extproc.Picker.
-func (p picker) Prepare(model string, subset request.Subset) (extproc.Placement, error) {
+func (p picker) Prepare(model string, subset request.Subset, needs request.Needs) (extproc.Placement, error) {
 	now := p.prepared.Load()
-	ask := scheduling.Ask{Model: model, Adapter: p.adapters.known(model), Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}}
+	ask := scheduling.Ask{
+		Model: model, Adapter: p.adapters.known(model), Subset: scheduling.Subset{Set: subset.Set, Entries: subset.Members}, Needs: needsOf(&needs),
+	}
 	query, err := now.scheduler.Prepare(now.snapshot, ask)
+	if unmet := new(scheduling.UnmetError); errors.As(err, &unmet) {
+		return nil, &extproc.UnsupportedError{Needs: unmet.Needs.Names(), Tag: unmet.Needs.Tag()}
+	}
 	if errors.Is(err, scheduling.ErrModelUnknown) {
 		return nil, fmt.Errorf("%w: %w", flowcontrol.ErrUnknownModel, err)
 	}
@@ -35,6 +40,22 @@ func (p picker) Prepare(model string, subset request.Subset) (extproc.Placement,
 		return nil, err
 	}
 	return query, nil
+}
+
+// needsOf returns the needs of a request in the words of the scheduling.
+func needsOf(n *request.Needs) (needs scheduling.Needs) {
+	for _, of := range [...]struct {
+		has  bool
+		need scheduling.Needs
+	}{
+		{n.Image, scheduling.NeedImage}, {n.Audio, scheduling.NeedAudio}, {n.Video, scheduling.NeedVideo},
+		{n.Embeddings, scheduling.NeedEmbeddings}, {n.Structured, scheduling.NeedStructured},
+	} {
+		if of.has {
+			needs |= of.need
+		}
+	}
+	return needs
 }
 
 // affinity implements extproc.Affinity.

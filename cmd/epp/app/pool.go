@@ -47,11 +47,13 @@ type Pool struct {
 	// lengths are the longest contexts that endpoints have stated; nil: none has.
 	lengths atomic.Pointer[lengths]
 
-	adapters adapterNames
+	adapters     adapterNames
+	capabilities capabilities // guarded by mu
 
 	// mu orders changes of the pool and of the configuration, and guards the rest.
 	mu        sync.Mutex
-	published *scheduling.Snapshot // the store's newest
+	stored    *scheduling.Snapshot // the store's newest
+	published *scheduling.Snapshot // and with what engines state, as all parts have it
 	scheduler *scheduling.Scheduler
 	flow      flowcontrol.Config
 	streams   extproc.Config                        // RoutesByModel follows the snapshot, the names the cluster's resources
@@ -73,13 +75,20 @@ type prepared struct {
 func (p *Pool) changed(published *scheduling.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.published = published
+	p.stored = published
 	p.follow(published)
+	p.publish(p.capabilities.of(published))
+}
+
+// publish passes a snapshot to all parts. The caller holds mu.
+func (p *Pool) publish(published *scheduling.Snapshot) {
+	p.published = published
 	ready, routesByModel := readyOf(published)
-	if routesByModel != p.streams.RoutesByModel {
-		p.streams.RoutesByModel = routesByModel
+	routesByNeeds := published.Lacked() != 0
+	if routesByModel != p.streams.RoutesByModel || routesByNeeds != p.streams.RoutesByNeeds {
+		p.streams.RoutesByModel, p.streams.RoutesByNeeds = routesByModel, routesByNeeds
 		if err := p.server.SetConfig(p.streams); err != nil { // it was valid with the other value
-			p.log.Error(err, "following the models of the endpoints")
+			p.log.Error(err, "following the models and capabilities of the endpoints")
 		}
 	}
 	p.prepared.Store(&prepared{p.scheduler, published})
@@ -112,7 +121,7 @@ func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 	defer p.mu.Unlock()
 	ready, routesByModel := readyOf(p.published)
 	streams, merged := p.naming.merge(file, p.naming.resources)
-	streams.RoutesByModel = routesByModel
+	streams.RoutesByModel, streams.RoutesByNeeds = routesByModel, p.published.Lacked() != 0
 	if err := p.controller.Reconfigure(flow, func() { p.board.SetScheduler(scheduler) }); err != nil {
 		return err
 	}

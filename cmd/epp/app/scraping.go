@@ -53,6 +53,7 @@ func (p *Pool) follow(published *scheduling.Snapshot) {
 	}
 	p.adapters.forget(func(id scheduling.EndpointID) bool { return ready[id] })
 	p.forgetLengths(ready)
+	p.capabilities.forget(ready)
 	maps.DeleteFunc(p.heard, func(id scheduling.EndpointID, _ int) bool { return !ready[id] })
 }
 

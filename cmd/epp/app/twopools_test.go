@@ -58,7 +58,7 @@ func TestTwoPools(t *testing.T) {
 		pools[name] = p
 	}
 	chat := pools["chat"]
-	placement, err := picker{prepared: &chat.prepared, lengths: &chat.lengths}.Prepare("m", request.Subset{})
+	placement, err := picker{prepared: &chat.prepared, lengths: &chat.lengths}.Prepare("m", request.Subset{}, request.Needs{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ const (
 	// AnnotationMaxBatchedTokens is the number of tokens that the model server at each port of the pod processes in one step,
 	// as maxBatchedTokens in an endpoints file.
 	AnnotationMaxBatchedTokens = "weir.dev/max-batched-tokens"
+	// AnnotationCapabilities is what the pod's engines can do besides text, as capabilities in an endpoints file, separated by
+	// commas; without it, everything, and with "" nothing.
+	AnnotationCapabilities = "weir.dev/capabilities"
 )
 
 // LabelRole is the label of pods with the role of their engines, as llm-d has it: decode, prefill, both (or prefill-decode)
@@ -38,6 +41,9 @@ type annotated struct {
 	slots            int      // 0: unknown
 	models           []string // empty: any
 	maxBatchedTokens int      // 0: unknown
+	// lacks are the needs that its engines do not meet, where the annotation states that.
+	lacks       scheduling.Needs
+	lacksStated bool
 }
 
 // readAnnotations reads the annotations. One that is bad counts as absent, and problem says why.
@@ -66,6 +72,14 @@ func readAnnotations(annotations map[string]string) (a annotated, problem string
 			bad(AnnotationModels, value, "%v", err)
 		}
 	}
+	if value, given := annotations[AnnotationCapabilities]; given {
+		lacks, err := lacksOf(value)
+		if err == nil {
+			a.lacks, a.lacksStated = lacks, true
+		} else {
+			bad(AnnotationCapabilities, value, "%v", err)
+		}
+	}
 	return a, strings.Join(problems, "; ")
 }
 
@@ -92,11 +106,30 @@ func modelsOf(value string) ([]string, error) {
 	return models, nil
 }
 
+// lacksOf reads a list of capabilities separated by commas, and returns the needs that are not among them.
+func lacksOf(value string) (scheduling.Needs, error) {
+	lacks := scheduling.AllNeeds
+	if strings.TrimSpace(value) == "" {
+		return lacks, nil
+	}
+	if len(value) > maxAnnotations {
+		return 0, fmt.Errorf("must have at most %d bytes", maxAnnotations)
+	}
+	for name := range strings.SplitSeq(value, ",") {
+		need, known := scheduling.NeedOf(strings.TrimSpace(name))
+		if !known {
+			return 0, fmt.Errorf("must be capabilities separated by commas (%s)", strings.Join(scheduling.NeedNames(), ", "))
+		}
+		lacks &^= need
+	}
+	return lacks, nil
+}
+
 // trimAnnotations keeps the annotations that are read, as long as may be and one byte more, so that what is too long still
 // is.
 func trimAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
-	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens} {
+	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens, AnnotationCapabilities} {
 		value, given := annotations[name]
 		if !given {
 			continue

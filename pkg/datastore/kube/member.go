@@ -61,7 +61,7 @@ func isOfAPod(address netip.Addr) bool {
 
 func (m *member) equal(o *member) bool {
 	return m.uid == o.uid && m.created.Equal(o.created) && m.address == o.address && m.ready == o.ready &&
-		m.slots == o.slots && m.maxBatchedTokens == o.maxBatchedTokens && m.work == o.work && slices.Equal(m.models, o.models) && m.problem == o.problem
+		m.slots == o.slots && m.maxBatchedTokens == o.maxBatchedTokens && m.work == o.work && slices.Equal(m.models, o.models) && m.lacks == o.lacks && m.lacksStated == o.lacksStated && m.problem == o.problem
 }
 
 // olderFirst orders members as datastore.Store.Set wants them.
@@ -79,7 +79,7 @@ func (m *member) endpoints(to []scheduling.Endpoint, ports []int) []scheduling.E
 		to = append(to, scheduling.Endpoint{
 			Key:     string(m.uid) + ":" + strconv.Itoa(port),
 			Address: netip.AddrPortFrom(m.address, uint16(port)).String(),
-			Ready:   m.ready, Slots: m.slots, Models: m.models, Work: m.work,
+			Ready:   m.ready, Slots: m.slots, Models: m.models, Work: m.work, Lacks: m.lacks, LacksStated: m.lacksStated,
 			MaxBatchedTokens: int64(m.maxBatchedTokens),
 		})
 	}

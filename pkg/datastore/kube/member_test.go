@@ -164,6 +164,19 @@ func TestHostileAnnotations(t *testing.T) {
 	}
 }
 
+func TestCapabilitiesOfPods(t *testing.T) {
+	for value, want := range map[string]string{
+		"image, structured_output": "audio,video,embeddings true", "": "image,audio,video,embeddings,structured_output true",
+		" ": "image,audio,video,embeddings,structured_output true", "vision": " false", "image,,": " false", strings.Repeat("image,", 4000): " false",
+	} {
+		m := memberOf(running(annotate(AnnotationCapabilities, value)))
+		e := m.endpoints(nil, []int{8000})[0]
+		if got := fmt.Sprint(e.Lacks, " ", e.LacksStated); got != want || (m.problem == "") != e.LacksStated {
+			t.Errorf("%.30q: lacks %s, problem %q, want %s", value, got, m.problem, want)
+		}
+	}
+}
+
 // Trimming a pod changes nothing of what is read of it, and leaves nothing else.
 func TestTrimPod(t *testing.T) {
 	for _, change := range []func(*corev1.Pod){
@@ -172,6 +185,7 @@ func TestTrimPod(t *testing.T) {
 		func(p *corev1.Pod) { p.Status.Conditions = p.Status.Conditions[:1] },
 		annotate(AnnotationModels, strings.Repeat("model,", 40000)),
 		annotate(AnnotationSlots, "7"),
+		annotate(AnnotationCapabilities, "image"),
 	} {
 		pod := running(change, func(p *corev1.Pod) {
 			p.Spec.Containers = []corev1.Container{{Name: "vllm", Image: "vllm"}}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 const (
@@ -25,10 +27,14 @@ type Listing struct {
 	Longest int64
 	// Adapters are those that are LoRA adapters: that have a parent.
 	Adapters []string
+	// Lacks are the needs that none of the models meets, adapters apart; what is not stated is met.
+	Lacks scheduling.Needs
+	// Unloaded are the models that are not loaded, by their own statement, ascending; nil: all are, or nothing is stated.
+	Unloaded []string
 }
 
 func (l *Listing) equal(o *Listing) bool {
-	return l.Longest == o.Longest && slices.Equal(l.Adapters, o.Adapters)
+	return l.Longest == o.Longest && l.Lacks == o.Lacks && slices.Equal(l.Unloaded, o.Unloaded) && slices.Equal(l.Adapters, o.Adapters)
 }
 
 // root returns where an endpoint serves requests.
@@ -73,7 +79,10 @@ func listingOf(text []byte) (l Listing, err error) {
 			ID     string          `json:"id"`
 			Length *int64          `json:"max_model_len"`
 			Parent json.RawMessage `json:"parent"`
+			abilities
+			loading
 		} `json:"data"`
+		Models json.RawMessage `json:"models"` // llama.cpp states what its model can do in a second list
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
 		return l, &failure{reason: BadValue, text: "the list of models: " + err.Error()}
@@ -81,9 +90,20 @@ func listingOf(text []byte) (l Listing, err error) {
 	if n := len(list.Data); n > mostModels {
 		return l, &failure{reason: TooLarge, text: fmt.Sprintf("the list has %d models, more than %d", n, mostModels)}
 	}
-	for _, m := range list.Data {
+	var second []abilities
+	if json.Unmarshal(list.Models, &second) != nil || len(second) != len(list.Data) {
+		second = make([]abilities, len(list.Data)) // they state nothing
+	}
+	lacks, some := scheduling.AllNeeds, false
+	for i, m := range list.Data {
+		if len(m.Parent) < 2 || m.Parent[0] != '"' {
+			lacks, some = lacks&(m.lacks()|second[i].lacks()), true
+		}
 		if len(m.Parent) > 2 && m.Parent[0] == '"' && m.ID != "" && len(m.ID) <= longestName {
 			l.Adapters = append(l.Adapters, m.ID)
+		}
+		if m.unloaded() && m.ID != "" && len(m.ID) <= longestName && len(l.Unloaded) < scheduling.MaxUnloaded {
+			l.Unloaded = append(l.Unloaded, m.ID)
 		}
 		switch {
 		case m.Length == nil:
@@ -93,6 +113,11 @@ func listingOf(text []byte) (l Listing, err error) {
 			l.Longest = max(l.Longest, *m.Length)
 		}
 	}
+	if some {
+		l.Lacks = lacks
+	}
+	slices.Sort(l.Unloaded)
+	l.Unloaded = slices.Compact(l.Unloaded)
 	slices.Sort(l.Adapters)
 	l.Adapters = slices.Compact(l.Adapters)
 	return l, nil
@@ -123,6 +148,11 @@ func (s *Scraper) listModels(ctx context.Context, t *target) {
 		return
 	}
 	if !listing.equal(&t.listing) {
+		if !slices.Equal(listing.Unloaded, t.listing.Unloaded) {
+			if t.unloaded = nil; len(listing.Unloaded) > 0 {
+				t.unloaded = &scheduling.Unloaded{Models: listing.Unloaded}
+			}
+		}
 		t.listing = listing
 		s.parts.Listed(t.id, listing)
 	}

@@ -43,6 +43,44 @@ func TestAdaptersOfLists(t *testing.T) {
 	}
 }
 
+// A list states what its models can do in one of several forms. An endpoint lacks what none of its models can do, and nothing
+// that no model says.
+func TestCapabilitiesOfLists(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"data":[{"id":"a"}]}`: "", `{"data":[]}`: "", `{"data":[{"id":"a","capabilities":[]}]}`: "",
+		`{"data":[{"id":"a","capabilities":["completion"]}]}`:                                                            "image,audio,video,embeddings",
+		`{"data":[{"id":"a","capabilities":["completion","vision","tools"]}]}`:                                           "audio,video,embeddings",
+		`{"models":[{"capabilities":["completion","multimodal"]}],"data":[{"id":"a"}]}`:                                  "embeddings",
+		`{"models":[{"capabilities":["completion"]}],"data":[{"id":"a"},{"id":"x","parent":"a"}]}`:                       "",
+		`{"data":[{"id":"a","capabilities":{"vision":false,"completion_chat":true,"function_calling":false}}]}`:          "image,structured_output",
+		`{"data":[{"id":"a","capabilities":{"vision":true,"multimodal":false,"json_mode":false,"tools":true}}]}`:         "audio,video",
+		`{"data":[{"id":"a","architecture":{"input_modalities":["text","image"]},"supported_parameters":["tools"]}]}`:    "audio,video",
+		`{"data":[{"id":"a","architecture":{"input_modalities":["text"]},"supported_parameters":["temperature"]}]}`:      "image,audio,video,structured_output",
+		`{"data":[{"id":"a","capabilities":["completion"]},{"id":"b"}]}`:                                                 "",
+		`{"data":[{"id":"a","capabilities":["completion"]},{"id":"b","capabilities":["embedding"]}]}`:                    "image,audio,video",
+		`{"data":[{"id":"a","capabilities":["completion","vision"]},{"id":"x","parent":"a","capabilities":["vision"]}]}`: "audio,video,embeddings",
+		`{"data":[{"id":"a","capabilities":"vision","supported_parameters":7,"architecture":"x"}],"models":{}}`:          "",
+		`{"data":[{"id":"a","capabilities":[1,2],"architecture":{"input_modalities":{}}}]}`:                              "",
+	} {
+		if got, err := listingOf([]byte(text)); got.Lacks.String() != want || err != nil {
+			t.Errorf("%s: %v, %v, want %s", text, got.Lacks, err, want)
+		}
+	}
+}
+
+func TestUnloadedModelsOfLists(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"data":[{"id":"a"},{"id":"b","status":{"value":"unloaded"}},{"id":"c","status":{"value":"loaded"}},{"id":"d","status":{"value":"loading"}}]}`: "[b d]",
+		`{"data":[{"id":"b","state":"not-loaded"},{"id":"a","state":"not-loaded"},{"id":"a","loaded":false},{"id":"c","loaded":true}]}`:                 "[a b]",
+		`{"data":[{"id":"a","status":"ready","state":7,"loaded":"no"},{"id":"","loaded":false}]}`:                                                       "[]",
+		`{"data":[{"id":"` + strings.Repeat("n", 257) + `","loaded":false}]}`:                                                                           "[]",
+	} {
+		if got, err := listingOf([]byte(text)); fmt.Sprint(got.Unloaded) != want || err != nil {
+			t.Errorf("%s: %v, %v, want %s", text, got.Unloaded, err, want)
+		}
+	}
+}
+
 // Lists may be anything. None costs more than the limits, and each failure has its reason.
 func TestHostileLists(t *testing.T) {
 	release := make(chan struct{})

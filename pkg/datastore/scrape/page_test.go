@@ -3,6 +3,7 @@ package scrape
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -89,6 +90,7 @@ nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="m"} 64
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := read(t, test.page)
+			got.Utilised, got.StatesUtilised = 0, false // see TestUtilisation
 			if err != nil || got != test.want {
 				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
 			}
@@ -211,7 +213,7 @@ mine_kv 0.5
 mine_info{block_size="8",num_gpu_blocks="10"} 1
 `
 	got, err := newPage(seriesOf(names)).read(strings.NewReader(page), 1<<20)
-	want := Reading{Engine: "configured", Running: 3, Waiting: 2, Lacking: 2, CacheUsed: 500000, CacheTokens: 80}
+	want := Reading{Engine: "configured", Running: 3, Waiting: 2, Lacking: 2, CacheUsed: 500000, CacheTokens: 80, Utilised: 500000, StatesUtilised: true}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -221,6 +223,25 @@ mine_info{block_size="8",num_gpu_blocks="10"} 1
 	}
 	if _, own := known["mine_queue"]; own || len(known["vllm:num_requests_running"]) != 1 {
 		t.Error("the known metrics have changed")
+	}
+}
+
+// The utilisation is that of the processors, else of the KV cache; the most of several.
+func TestUtilisation(t *testing.T) {
+	const counts = "vllm:num_requests_running 1\nvllm:num_requests_waiting 0\n"
+	for page, want := range map[string]string{
+		counts:                                  "0 false",
+		counts + "vllm:kv_cache_usage_perc 0\n": "0 true",
+		counts + "vllm:kv_cache_usage_perc 0.25\n": "250000 true",
+		counts + "vllm:kv_cache_usage_perc 0.25\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 90\n": "900000 true",
+		counts + "nv_gpu_utilization{gpu_uuid=\"a\"} 0.5\nDCGM_FI_DEV_GPU_UTIL 10\n":                                       "500000 true",
+		counts + "DCGM_FI_DEV_GPU_UTIL 1e9\n": "1000000 true",
+		counts + "nv_gpu_utilization Nan\n":   "0 false",
+	} {
+		got, err := read(t, page)
+		if s := fmt.Sprint(got.Utilised, " ", got.StatesUtilised); err != nil || s != want {
+			t.Errorf("%q: %s, %v, want %s", page, s, err, want)
+		}
 	}
 }
 

@@ -12,6 +12,9 @@ type Reading struct {
 	// CacheUsed is the used share of the KV cache, in millionths, and CacheTokens its size in tokens.
 	CacheUsed   int32
 	CacheTokens int64
+	// Utilised is how busy its processors are, in millionths, if StatesUtilised; where no metric says so, CacheUsed.
+	Utilised       int32
+	StatesUtilised bool
 	// Preemptions is the number of requests that the engine has preempted since its start, and Produced the number of tokens
 	// that it has generated.
 	Preemptions, Produced int64
@@ -24,6 +27,7 @@ func (r *Reading) signals() scheduling.Signals {
 	return scheduling.Signals{
 		Known: true, Running: int32(r.Running), Waiting: int32(r.Lacking), CacheUsed: r.CacheUsed,
 		CacheTokens: r.CacheTokens, Preemptions: r.Preemptions, Produced: r.Produced,
+		Utilised: r.Utilised, StatesUtilised: r.StatesUtilised,
 	}
 }
 
@@ -43,7 +47,7 @@ type sums struct {
 // add adds one series' value: of shares and sizes of blocks the largest counts, since each rank has its own; of all else
 // the sum.
 func (s *sums) add(what quantity, value float64) {
-	if what == cacheUsed || what == blockTokens {
+	if what == cacheUsed || what == blockTokens || what == utilised || what == utilisedPercent {
 		s.value[what] = max(s.value[what], value)
 	} else {
 		s.value[what] += value
@@ -64,6 +68,14 @@ func (s *sums) reading(e engine) Reading {
 		CacheTokens: int64(min(s.value[cacheTokens], maxTokens)),
 		Preemptions: int64(min(s.value[preemptions], maxCount)),
 		Produced:    int64(min(s.value[produced], maxCount)),
+	}
+	switch {
+	case s.known[utilised]:
+		r.Utilised, r.StatesUtilised = int32(min(s.value[utilised], 1)*1e6), true
+	case s.known[utilisedPercent]:
+		r.Utilised, r.StatesUtilised = int32(min(s.value[utilisedPercent], 100)*1e4), true
+	case s.known[cacheUsed]:
+		r.Utilised, r.StatesUtilised = r.CacheUsed, true
 	}
 	r.Lacking = r.Waiting
 	if s.known[lacking] {

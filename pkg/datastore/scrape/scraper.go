@@ -86,6 +86,8 @@ type target struct {
 	absurd  bool      // a warning has said that they cannot be read
 	lora    *scheduling.AdapterState
 
+	unloaded *scheduling.Unloaded // of the listing; equal statements are one value
+
 	status Status // this and the next are guarded by the scraper's mu
 	stop   func() // ends the scrape that is under way; nil: none is
 
@@ -297,7 +299,7 @@ func (t *target) signals(r *Reading) scheduling.Signals {
 		t.lora = r.Adapters
 	}
 	signals := r.signals()
-	signals.Slots, signals.Adapters = t.slots, t.lora
+	signals.Slots, signals.Adapters, signals.Unloaded = t.slots, t.lora, t.unloaded
 	return signals
 }
 

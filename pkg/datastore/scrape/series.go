@@ -30,15 +30,17 @@ func (e engine) String() string {
 type quantity uint8
 
 const (
-	running     quantity = iota // requests in the batch
-	waiting                     // requests in the engine's queue
-	lacking                     // the waiters for room
-	cacheUsed                   // the used share of the KV cache
-	cacheBlocks                 // blocks of the KV cache
-	blockTokens                 // tokens of a block
-	cacheTokens                 // tokens of the KV cache
-	preemptions                 // since the start
-	produced                    // tokens of answers since the start
+	running         quantity = iota // requests in the batch
+	waiting                         // requests in the engine's queue
+	lacking                         // the waiters for room
+	cacheUsed                       // the used share of the KV cache
+	cacheBlocks                     // blocks of the KV cache
+	blockTokens                     // tokens of a block
+	cacheTokens                     // tokens of the KV cache
+	preemptions                     // since the start
+	produced                        // tokens of answers since the start
+	utilised                        // how busy the processors are, as a share
+	utilisedPercent                 // and in percent
 	numQuantities
 )
 
@@ -97,6 +99,10 @@ var known = map[string][]series{
 		{engine: triton, what: cacheBlocks, labels: []label{{"kv_cache_block_type", "max"}}},
 		{engine: triton, what: blockTokens, labels: []label{{"kv_cache_block_type", "tokens_per"}}},
 	},
+
+	// Of Triton itself, and of NVIDIA's exporter, where an engine's page has its metrics.
+	"nv_gpu_utilization":   {{engine: configured, what: utilised}},
+	"DCGM_FI_DEV_GPU_UTIL": {{engine: configured, what: utilisedPercent}},
 
 	"llamacpp:requests_processing":    {{engine: llamacpp, what: running}},
 	"llamacpp:requests_deferred":      {{engine: llamacpp, what: waiting}},

@@ -87,10 +87,11 @@ func (s *scanner) part(k promptKey) error {
 
 func (s *scanner) measure(k promptKey) error {
 	start := s.i
-	s.parts[k] = Prompt{}
+	s.parts[k], s.kinds[k] = Prompt{}, 0
 	if k == tools {
 		err := s.value(1)
 		s.parts[k].Text = int64(s.i - start)
+		s.structure.set(byTools, err == nil && s.filled(start))
 		return err
 	}
 	if k == previousResponse || k == conversation {
@@ -141,11 +142,15 @@ func (s *scanner) text(start int, escaped bool, open int) {
 	case s.loose.open > 0:
 		s.loose.counted += int64(len(raw)) - (shown - n)
 	case s.isMedia(raw, n, open):
+		s.typed(raw, escaped)
 		p.Media++
 		if len(raw) >= shortestMedia {
 			s.media = append(s.media, span{start + 1, s.i - 1})
 		}
 		return
+	}
+	if s.loose.open == 0 {
+		s.typed(raw, escaped)
 	}
 	if !s.loose.tool && isReference(s.under, raw) {
 		p.Media++ // besides the text of its name

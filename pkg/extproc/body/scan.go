@@ -47,6 +47,8 @@ type Fields struct {
 	// Rest is the length of all other values that an engine may show to the model, in bytes, and PairsRest that of the values
 	// that Pairs measures.
 	Rest, PairsRest int64
+	// Needs are what it asks of an engine that not every engine can do.
+	Needs Needs
 	// spans are the values of the first keys of the prompt, which templates show, and of cache_salt and prompt_cache_key.
 	// They end at 0 if the body has none.
 	spans               [tools + 1]span
@@ -105,6 +107,9 @@ type scanner struct {
 	// spans are where the parts stand that templates show.
 	spans [tools + 1]span
 	media []span
+	// kinds are the media in each part, and structure the ways in which the answer is to have a given form.
+	kinds     [noPart]mediaKinds
+	structure structure
 }
 
 func (s *scanner) fail(problem string) error { return &Syntax{Offset: s.i, Problem: problem} }
@@ -137,6 +142,7 @@ func (s *scanner) top(f *Fields) error {
 	err = s.members(func(key []byte) error { return s.field(key, f) })
 	f.Prompt, f.Pairs = s.parts.sum(), s.parts.pairs()
 	f.spans, f.media = s.spans, s.media
+	f.Needs = s.needs()
 	if err != nil {
 		return err
 	}
@@ -252,10 +258,12 @@ func (s *scanner) field(key []byte, f *Fields) error {
 		f.PairsRest += int64(s.i - start)
 		return err
 	}
-	var err error
-	if string(key) == "nvext" {
+	done, err := s.form(key)
+	switch {
+	case done:
+	case string(key) == "nvext":
 		err = s.extension(f)
-	} else {
+	default:
 		err = s.value(1)
 	}
 	switch string(key) {

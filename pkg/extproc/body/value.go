@@ -155,6 +155,7 @@ func (s *scanner) key(open int) error {
 	}
 	s.i++
 	if c, err = s.space(); err == nil && s.measured != noPart && s.loose.open == 0 {
+		s.keyed(c)
 		s.memberBegins(c, start, open)
 	}
 	return err

@@ -1,0 +1,23 @@
+package extproc
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// UnsupportedError is the error for a request whose needs no endpoint meets that serves its model, ready or not.
+type UnsupportedError struct {
+	// Needs are the names of those needs, and Tag is what the client is told as the error's code.
+	Needs []string
+	Tag   string
+}
+
+// Error returns the message for the client.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("No model server that serves the model supports %s.", strings.Join(e.Needs, " and "))
+}
+
+// Unwrap returns the sentinel of the outcome.
+func (e *UnsupportedError) Unwrap() error { return flowcontrol.ErrUnsupported }
