@@ -45,7 +45,7 @@ type Flows struct {
 	//
 	// Default: The proposal's; it has golden numbers for this order.
 	Discipline string `yaml:"discipline" default:"wfq" sets:"controller.Queue.Discipline" reload:"refused"`
-	// What discipline fairshare reads; no other does. docs/mindrouter.md has its formula.
+	// Settings of discipline fairshare; no other reads them. docs/mindrouter.md has its formula.
 	FairShare FairShare `yaml:"fairshare"`
 	// Order of flows with equal turns, which equal weights mostly have: arrival (earliest request first) or newcomer (a
 	// flow that has not been served since it began to wait, then the earliest request). With newcomer, a flow that

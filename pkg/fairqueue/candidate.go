@@ -130,6 +130,7 @@ func (q *FairRequestQueue) Pop(c Candidate) {
 		q.chargeTier(cl.tier, r, c.allowed)
 	}
 	q.queued--
+	q.arrivedSum -= uint64(r.arrived)
 	q.due.remove(r)
 	q.departed(r.flowLane.flow, r)
 	r.turns = r.turns.with(aside, c.claimed)

@@ -45,7 +45,7 @@ import (
 //
 // # Memory
 //
-// Of each flow that is known, the recent use is kept in recentPeriods numbers, for as long as its counter.
+// Each known flow has its recent use in recentPeriods numbers, for as long as its counter.
 type fairShare struct{ vtc }
 
 // FairShareConfig is the part of the configuration that discipline FairShare reads. All of it can change at run time; another

@@ -34,6 +34,13 @@ func checkInvariants(q *FairRequestQueue) (err error) {
 	if q.queued != queued || q.queued != len(waiting) {
 		fail("queued %d, the tiers' sum %d, requests %d", q.queued, queued, len(waiting))
 	}
+	arrived := uint64(0)
+	for r := range waiting {
+		arrived += uint64(r.arrived)
+	}
+	if q.arrivedSum != arrived {
+		fail("arrivals sum up to %d, counted %d", arrived, q.arrivedSum)
+	}
 	due := 0
 	for r := range q.due.all() {
 		due++

@@ -24,6 +24,7 @@ type FairRequestQueue struct {
 	attained      *attained   // with VTC: what flows have attained lately
 	shares        *fairShares // with FairShare
 	inflight      int         // requests in flight
+	arrivedSum    uint64      // Σ arrived of the waiting requests, which rolls over
 	due           deadlines
 	awaiting      map[Lane]int // the number of flows that await room in a lane, if there are any
 	epoch         time.Time    // the first now; deadlines are stored relative to it
@@ -88,6 +89,14 @@ func (q *FairRequestQueue) Flows() int {
 		}
 	}
 	return n
+}
+
+// AverageWait returns how long the waiting requests have waited at now, on average; 0 if none waits.
+func (q *FairRequestQueue) AverageWait(now time.Time) time.Duration {
+	if q.queued == 0 {
+		return 0
+	}
+	return time.Duration(uint64(q.queued)*uint64(q.Since(now))-q.arrivedSum) / time.Duration(q.queued)
 }
 
 // tierOf returns the tier with an identifier, or the lowest one that accepts arrivals if there is none.
@@ -186,6 +195,7 @@ func (q *FairRequestQueue) enqueue(c *class, f *flow, r *Request) {
 	}
 	q.changes++
 	q.queued++
+	q.arrivedSum += uint64(r.arrived)
 	q.rank(c, r)
 	c.attach(f, r)
 	q.due.push(r)
@@ -208,6 +218,7 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 	c := r.flowLane.flow.class
 	q.changes++
 	q.queued--
+	q.arrivedSum -= uint64(r.arrived)
 	q.due.remove(r)
 	c.detach(r)
 	q.left(c)

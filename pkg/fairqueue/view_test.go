@@ -101,3 +101,35 @@ func TestViewShowsFirstWhatExpiresFirst(t *testing.T) {
 		t.Errorf("shown: %+v", v)
 	}
 }
+
+// The average wait is that of the requests that wait now, whoever has gone.
+func TestAverageWait(t *testing.T) {
+	q := queue(t, DefaultConfig())
+	if got := q.AverageWait(start.Add(time.Hour)); got != 0 {
+		t.Errorf("%v though nobody waits", got)
+	}
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	var all []*Request
+	for s := range 4 { // at 0, 10, 20 and 30 s
+		r := &Request{Flow: "a"}
+		if _, err := q.Push(at(10*s), r); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	want := func(s int, want time.Duration) {
+		t.Helper()
+		if got := q.AverageWait(at(s)); got != want {
+			t.Errorf("after %d s: %v, want %v", s, got, want)
+		}
+	}
+	want(30, 15*time.Second)
+	q.Pop(q.Peek(at(30), Allowed{Tiers: AllTiers}))
+	want(30, 10*time.Second)
+	q.Requeue(all[0])
+	want(30, 15*time.Second)
+	q.Remove(all[2])
+	want(40, 80*time.Second/3)
+	q.Drain(nil)
+	want(40, 0)
+}

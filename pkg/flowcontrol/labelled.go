@@ -101,6 +101,17 @@ func (t *labelled[K, V]) find(key K) *labelledOne[K, V] {
 	return one
 }
 
+// all yields the known values with their metrics, in no order.
+func (t *labelled[K, V]) all(yield func(K, V) bool) {
+	for i := range t.known {
+		for one := t.known[i].Load(); one != nil; one = one.next {
+			if !yield(one.key, one.of) {
+				return
+			}
+		}
+	}
+}
+
 func (t *labelled[K, V]) full() bool { return t.n.Load() >= int64(t.limit) }
 
 // prune forgets the values that were not used since the last prune, if the table is full and that was long enough ago,

@@ -40,6 +40,24 @@ func (c *RequestQueueController) Classes() []ClassState {
 	return c.machine.Classes()
 }
 
+// Statistics returns the queue's statistics, of up to limit flows.
+func (c *RequestQueueController) Statistics(limit int) dispatch.Statistics {
+	s := c.statistics(limit)
+	for of, series := range c.metrics.models.all {
+		if n := int(gaugeOf(series.length)); n > 0 {
+			s.Queue.ByModel[of.model] += n
+		}
+	}
+	return s
+}
+
+func (c *RequestQueueController) statistics(limit int) dispatch.Statistics {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machine.Statistics(now, limit)
+}
+
 // fairness returns how evenly the flows of each tier have been served lately, with discipline VTC.
 func (c *RequestQueueController) fairness() []dispatch.Fairness {
 	c.mu.Lock()

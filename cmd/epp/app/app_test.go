@@ -66,8 +66,9 @@ func TestMetricsAndDebugServers(t *testing.T) {
 	}
 	for path, want := range map[string]struct{ metrics, debug int }{
 		"/metrics": {200, 404}, "/healthz": {200, 404}, "/readyz": {200, 404}, "/statusz": {404, 200},
-		"/debug/config": {404, 200}, "/debug/flows": {404, 200}, "/debug/flows?limit=0": {404, 400},
-		"/debug/pprof/": {404, 404}, "/": {404, 404},
+		"/debug/config": {404, 200}, "/debug/flows": {404, 200}, "/debug/flows?limit=0": {404, 400}, "/debug/statistics": {404, 200},
+		"/debug/statistics?limit=10001": {404, 400},
+		"/debug/pprof/":                 {404, 404}, "/": {404, 404},
 	} {
 		if status, _ := r.get(path); status != want.metrics {
 			t.Errorf("the metrics port: %s: %d, want %d", path, status, want.metrics)

@@ -30,6 +30,7 @@ func newDebugServer(a *App) *http.Server {
 		_, _ = page.WriteTo(w)
 	})
 	mux.HandleFunc("GET /debug/flows", a.flowsPage)
+	mux.HandleFunc("GET /debug/statistics", a.statisticsPage)
 	recordingPage := a.recordingPage
 	if a.pool.recorder == nil {
 		recordingPage = noRecordingPage

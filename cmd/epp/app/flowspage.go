@@ -3,7 +3,6 @@ package app
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
@@ -25,14 +24,9 @@ type waitingFlows struct {
 
 // flowsPage writes the flows with waiting requests as JSON.
 func (a *App) flowsPage(w http.ResponseWriter, r *http.Request) {
-	limit := flowsShown
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > flowsMost {
-			http.Error(w, "limit: must be from 1 to "+strconv.Itoa(flowsMost), http.StatusBadRequest)
-			return
-		}
-		limit = n
+	limit, ok := flowsLimit(w, r)
+	if !ok {
+		return
 	}
 	state := a.pool.controller.State()
 	w.Header().Set("Content-Type", "application/json")

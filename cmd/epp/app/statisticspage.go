@@ -1,0 +1,33 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// statisticsPage writes the queue's statistics as JSON, in MindRouter's words.
+func (a *App) statisticsPage(w http.ResponseWriter, r *http.Request) {
+	limit, ok := flowsLimit(w, r)
+	if !ok {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	_ = out.Encode(a.pool.controller.Statistics(limit)) // an error: the reader is gone
+}
+
+// flowsLimit returns how many flows a page may show, and answers the request if that is wrong.
+func flowsLimit(w http.ResponseWriter, r *http.Request) (limit int, ok bool) {
+	text := r.URL.Query().Get("limit")
+	if text == "" {
+		return flowsShown, true
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > flowsMost {
+		http.Error(w, "limit: must be from 1 to "+strconv.Itoa(flowsMost), http.StatusBadRequest)
+		return 0, false
+	}
+	return n, true
+}
