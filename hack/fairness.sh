@@ -25,7 +25,7 @@ bound() { # NAME BOUND: configuration vtc with another bound
 for workload in overload eight weighted onoff poisson shift; do
 	drr=drr
 	[ $workload = weighted ] && drr=drr-weighted
-	table "$workload" $workload --config $files/fcfs.yaml --config $files/$drr.yaml --config $files/wfq.yaml --estimates=within-50%
+	table "$workload" $workload --config $files/fcfs.yaml --config $files/$drr.yaml --config $files/wfq.yaml --config $files/fairshare.yaml --estimates=within-50%
 	table "$workload, vtc" $workload --config $files/vtc.yaml --estimates=within-50%,exact,learned,streamed,late
 done
 
