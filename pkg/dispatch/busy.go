@@ -31,6 +31,9 @@ func (c *Config) busyRules() (rules []scheduling.BusyRule, of []int) {
 	return rules, of
 }
 
+// HasBusyRules reports whether any class has one.
+func (m *Machine) HasBusyRules() bool { return m.busies }
+
 // adoptBusy tells the Placer the rules of the configuration.
 func (m *Machine) adoptBusy() {
 	rules, of := m.config.busyRules()

@@ -63,6 +63,8 @@ func (quickLease) Queued() (time.Duration, bool)             { return 0, false }
 func (quickLease) Quota() *flowcontrol.QuotaStanding         { return nil }
 func (quickLease) OnFirstByte() error                        { return nil }
 func (quickLease) OnPrefilled()                              {}
+func (quickLease) OnFirstToken()                             {}
+func (quickLease) AwaitsFirstToken() bool                    { return false }
 func (quickLease) OnServed(flowcontrol.Endpoint)             {}
 func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens) {}
 func (quickLease) OnExpected(fairqueue.Cost)                 {}

@@ -32,6 +32,8 @@ type Lease interface {
 	Quota() *flowcontrol.QuotaStanding
 	OnFirstByte() error
 	OnPrefilled()
+	OnFirstToken()
+	AwaitsFirstToken() bool
 	OnServed(e flowcontrol.Endpoint)
 	OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens)
 	OnExpected(cost fairqueue.Cost)

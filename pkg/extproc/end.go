@@ -48,11 +48,21 @@ func (st *mainStream) pending() bool {
 func (st *mainStream) complete() {
 	c := flowcontrol.Completion{Status: st.response.status, RetryAfter: st.response.again, Unsent: st.grant.sent.IsZero()}
 	defer func() { st.grant.lease.OnRequestComplete(c) }()
+	st.noteUnread()
 	c.Cost = st.actualCost()
 	if charge := st.grant.charge; charge != nil {
 		c.Used, c.Unserved = charge.Used(), charge.Used() == 0
 	}
 	st.tellAffinity(&c)
+}
+
+// noteUnread warns if a stream was answered whose first token nobody has seen, though it decides who is busy.
+func (st *mainStream) noteUnread() {
+	if r := &st.response; r.events && r.status/100 == 2 && st.grant.lease.AwaitsFirstToken() {
+		st.server.once.warn(st.server.log, "unread", "the first tokens of streams are not seen, so for busyTokens and busyFraction a prompt "+
+			"counts until its answer has ended: put the first-token gate behind the filter, or let it have the response body with "+
+			"FULL_DUPLEX_STREAMED (docs/envoy.md)", "response_body_mode", st.modes.response.String())
+	}
 }
 
 // tellAffinity tells what became of the prompt. An engine that refused the request has not read it, nor has one past which

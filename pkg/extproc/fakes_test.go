@@ -42,6 +42,7 @@ type fakeController struct {
 	away    bool          // no endpoint is ready
 	queued  time.Duration // of the leases
 	quota   *flowcontrol.QuotaStanding
+	unread  bool // prompts count until their first token
 
 	requests []*flowcontrol.Request
 	passedOn int
@@ -127,9 +128,11 @@ type fakeLease struct {
 	completed  []flowcontrol.Completion
 	firstBytes int
 	prefilled  int
-	costs      []fairqueue.Cost     // that OnCost was told
-	tokens     []flowcontrol.Tokens // that OnCost was told
-	expected   []fairqueue.Cost     // that OnExpected was told
+
+	firstTokens int
+	costs       []fairqueue.Cost     // that OnCost was told
+	tokens      []flowcontrol.Tokens // that OnCost was told
+	expected    []fairqueue.Cost     // that OnExpected was told
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
@@ -175,6 +178,10 @@ func (l *fakeLease) tryPreempt() bool {
 func (l *fakeLease) OnServed(flowcontrol.Endpoint) {}
 
 func (l *fakeLease) OnPrefilled() { l.prefilled++ }
+
+func (l *fakeLease) OnFirstToken() { l.firstTokens++ }
+
+func (l *fakeLease) AwaitsFirstToken() bool { return l.controller.unread && l.firstTokens == 0 }
 
 func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
 	l.controller.mu.Lock()

@@ -124,6 +124,9 @@ func (g *gate) release(token, trailers bool) error {
 		if err := l.lease.OnFirstByte(); err != nil {
 			return g.lose(err)
 		}
+		if token {
+			l.lease.OnFirstToken()
+		}
 		if token && g.ok {
 			g.server.metrics.firstToken.Observe(time.Since(l.begun).Seconds())
 		}

@@ -54,6 +54,9 @@ func holdBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if !token && !ends(b) && r.early.keep(b.GetBody()) {
 		return nil
 	}
+	if token && st.grant.lease != nil {
+		st.grant.lease.OnFirstToken()
+	}
 	if token && r.status/100 == 2 {
 		st.server.metrics.firstToken.Observe(time.Since(st.begun).Seconds())
 	}

@@ -62,7 +62,7 @@ func (c *RequestQueueController) place(w *waiter) {
 // tell gives a granted request its lease.
 func (c *RequestQueueController) tell(w *waiter) {
 	c.machine.Told(&w.Waiter)
-	w.held = true
+	w.held, w.reads = true, w.Granted().Reads()
 	if w.Granted().Preemptible() {
 		w.preempted = make(chan struct{})
 	}

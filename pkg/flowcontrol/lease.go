@@ -22,6 +22,7 @@ type waiter struct {
 	preempted chan struct{} // closed at preemption; nil if it cannot be preempted
 	held      bool          // it has a lease, or had one
 	told      bool          // its preemption has been counted
+	reads     bool          // its endpoint had to read its prompt, as far as that counts, when it was told
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -70,6 +71,24 @@ func (l *Lease) OnPrefilled() {
 	l.controller().mu.Lock()
 	defer l.controller().end(now, nil)
 	l.controller().machine.Prefilled(now, l.Granted())
+}
+
+// OnFirstToken must be called when the first token of an answer has come, if that is seen: the endpoint has read the prompt.
+func (l *Lease) OnFirstToken() {
+	if l.reads {
+		l.OnPrefilled()
+	}
+}
+
+// AwaitsFirstToken reports whether the prompt still counts at its endpoint for a class's busy rule, since OnFirstToken was not
+// called.
+func (l *Lease) AwaitsFirstToken() bool {
+	if !l.reads {
+		return false
+	}
+	l.controller().mu.Lock()
+	defer l.controller().mu.Unlock()
+	return l.controller().machine.HasBusyRules() && l.Granted().Reads()
 }
 
 // OnServed must be called if another endpoint than the picked one served the request, because Envoy went on to a
