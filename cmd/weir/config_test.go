@@ -35,7 +35,7 @@ func TestConfigCommand(t *testing.T) {
 	smg := write("smg.yaml", "classes: { bulk: { queue_size: 0 } }\ntenant_policies: { \"header:acme\": { max_class: system } }\n")
 	dynamo := write("dynamo.yaml", "default_policy_family: f\nuncached_isl_buckets: [ { min_tokens: 0, bucket: b } ]\n"+
 		"policy_classes: [ { name: c, policy_family: f, cache_bucket: b, quantum: 7, queue_policy: wspt } ]\n")
-	mindRouter := write("mindrouter.env", "SCHEDULER_FAIRNESS_WINDOW=60\nSCHEDULER_WEIGHT_FACULTY=4\nSCHEDULER_SCORE_SHORT_QUEUE=30\n")
+	mindRouter := write("mindrouter.env", "SCHEDULER_FAIRNESS_WINDOW=60\nSCHEDULER_WEIGHT_FACULTY=4\nSCHEDULER_SCORE_SHORT_QUEUE=31\nSCHEDULER_SCORE=1\n")
 	badDynamo := write("baddynamo.yaml", "default_policy_family: f\npolicy_classes: [ { name: c, quantum: 7, queue_policy: lcfs } ]\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	checkCommands(t, map[string]commandTest{
@@ -128,8 +128,8 @@ func TestConfigCommand(t *testing.T) {
 		},
 		"import of mindrouter's environment": {
 			[]string{"config", "import", "--from=mindrouter", mindRouter}, 0,
-			[]string{"profile: mindrouter-fairshare", "window: 1m", "faculty:\n    weight: 4"},
-			[]string{"mindrouter.env: note: SCHEDULER_SCORE_SHORT_QUEUE=30: ignored"},
+			[]string{"profile: mindrouter-fairshare", "window: 1m", "faculty:\n    weight: 4", "mindrouter:\n    queue: 31"},
+			[]string{"mindrouter.env: note: SCHEDULER_SCORE: ignored"},
 		},
 		"import of no such file": {[]string{"config", "import", "--from=smg", dir + "/none"}, 1, nil, []string{"no such file"}},
 		"no such file":           {[]string{"config", "validate", dir + "/none"}, 1, nil, []string{"no such file"}},

@@ -11,13 +11,13 @@ import (
 	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// mindRouterVariable is what an environment variable of MindRouter's scheduler becomes. Its value is put into the document, and
-// note, if there is any, tells the operator what is left to do.
+// mindRouterVariable is what an environment variable of MindRouter's scheduler becomes: its value is put into the document.
 type mindRouterVariable struct {
 	name string
 	key  string // where its problems are, here
 	into func(d *Document, value Decimal)
-	note string
+	// points is the field of a score in place of into: a whole number.
+	points func(m *MindRouter) *int64
 }
 
 // mindRouterVariables are the variables that MindRouter documents.
@@ -29,13 +29,11 @@ var mindRouterVariables = []mindRouterVariable{
 		d.Flows.FairShare.Threshold = value
 	}},
 	weightOfRole("student"), weightOfRole("staff"), weightOfRole("faculty"), weightOfRole("admin"),
-	{name: "SCHEDULER_SCORE_MODEL_LOADED", note: noScores},
-	{name: "SCHEDULER_SCORE_LOW_UTILIZATION", note: noScores},
-	{name: "SCHEDULER_SCORE_SHORT_QUEUE", note: noScores},
-	{name: "SCHEDULER_SCORE_HIGH_THROUGHPUT", note: noScores},
+	{name: "SCHEDULER_SCORE_MODEL_LOADED", key: "scheduling.mindrouter.loaded", points: func(m *MindRouter) *int64 { return &m.Loaded }},
+	{name: "SCHEDULER_SCORE_LOW_UTILIZATION", key: "scheduling.mindrouter.utilisation", points: func(m *MindRouter) *int64 { return &m.Utilisation }},
+	{name: "SCHEDULER_SCORE_SHORT_QUEUE", key: "scheduling.mindrouter.queue", points: func(m *MindRouter) *int64 { return &m.ShortQueue }},
+	{name: "SCHEDULER_SCORE_HIGH_THROUGHPUT", key: "scheduling.mindrouter.throughput", points: func(m *MindRouter) *int64 { return &m.Throughput }},
 }
-
-const noScores = "ignored: engines are compared by what a request costs there, not by scores (docs/routing.md)"
 
 // weightOfRole returns the variable with the weight of a role.
 func weightOfRole(name string) mindRouterVariable {
@@ -118,7 +116,7 @@ func unquoted(value string) string {
 	return strings.TrimSpace(value)
 }
 
-// convert converts the variables that stand for a key, and notes the others.
+// convert converts the variables, and notes those that are none of the scheduler's.
 func (im *mindRouterImport) convert() {
 	var known []string
 	for _, v := range mindRouterVariables {
@@ -128,10 +126,8 @@ func (im *mindRouterImport) convert() {
 	for _, name := range im.names {
 		i := slices.Index(known, name)
 		switch {
-		case i >= 0 && mindRouterVariables[i].into != nil:
-			im.set(&mindRouterVariables[i])
 		case i >= 0:
-			im.note("%s=%s: %s", name, im.values[name], mindRouterVariables[i].note)
+			im.set(&mindRouterVariables[i])
 		case strings.HasPrefix(name, "SCHEDULER_"):
 			im.note("%s: ignored: no variable of MindRouter's scheduler has this name%s", name, spelling.Suggest(name, known))
 		default:
@@ -150,7 +146,15 @@ func (im *mindRouterImport) set(v *mindRouterVariable) {
 		im.problems.add(v.name, im.values[v.name], "must be a number")
 		return
 	}
-	v.into(&im.document, value)
+	switch {
+	case v.points == nil:
+		v.into(&im.document, value)
+	case value%One != 0:
+		im.problems.add(v.name, im.values[v.name], "must be a whole number")
+		return
+	default:
+		*v.points(&im.document.Scheduling.MindRouter) = int64(value / One)
+	}
 	var problems Problems
 	if err := im.document.Validate(); err != nil {
 		problems, _ = err.(Problems)

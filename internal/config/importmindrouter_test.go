@@ -59,13 +59,21 @@ func TestImportMindRouterConverts(t *testing.T) {
 	for role, weight := range map[string]string{"STUDENT": "1", "STAFF": "2", "FACULTY": "3", "ADMIN": "10"} {
 		text = strings.Replace(text, role+"=7", role+"="+weight, 1)
 	}
+	for term, points := range map[string]string{"MODEL_LOADED": "100", "LOW_UTILIZATION": "50", "SHORT_QUEUE": "30", "HIGH_THROUGHPUT": "20"} {
+		text = strings.Replace(text, term+"=7", term+"="+points, 1)
+		d, _, err := ImportMindRouter([]byte("SCHEDULER_SCORE_" + term + "=7"))
+		key := map[string]string{"MODEL_LOADED": "loaded", "LOW_UTILIZATION": "utilisation", "SHORT_QUEUE": "queue", "HIGH_THROUGHPUT": "throughput"}[term]
+		if changed := Changed(profile, d); err != nil || !slices.Equal(changed, []string{"scheduling.mindrouter." + key}) {
+			t.Errorf("%s: %v, changed: %v", term, err, changed)
+		}
+	}
 	d, notes, err := ImportMindRouter([]byte(text + "PASSWORD=hunter2\n"))
 	if err != nil || !reflect.DeepEqual(d, profile) {
 		t.Errorf("%v, changed: %v", err, Changed(profile, d))
 	}
 	for _, v := range mindRouterVariables {
-		if noted := strings.Contains(strings.Join(notes, "\n"), v.name); noted != (v.into == nil) {
-			t.Errorf("%s: noted %t", v.name, noted)
+		if strings.Contains(strings.Join(notes, "\n"), v.name) {
+			t.Errorf("%s is noted", v.name)
 		}
 	}
 	if said := strings.Join(notes, "\n"); !strings.Contains(said, "PASSWORD") || strings.Contains(said, "hunter2") {
@@ -90,6 +98,8 @@ func TestImportMindRouterConverts(t *testing.T) {
 func TestImportMindRouterProblems(t *testing.T) {
 	for text, want := range map[string][]string{
 		"SCHEDULER_DEPRIORITIZE_THRESHOLD=0.4\n":                       {`SCHEDULER_DEPRIORITIZE_THRESHOLD: "0.4": must be from 0.5 to 1 (line 1)`},
+		"SCHEDULER_SCORE_SHORT_QUEUE=1.5":                              {`SCHEDULER_SCORE_SHORT_QUEUE: "1.5": must be a whole number (line 1)`},
+		"SCHEDULER_SCORE_MODEL_LOADED=10001":                           {`SCHEDULER_SCORE_MODEL_LOADED: "10001": must be from 0 to 10000 (line 1)`},
 		"SCHEDULER_WEIGHT_ADMIN=0":                                     {`SCHEDULER_WEIGHT_ADMIN: "0": must be from 0.001 to 1000000 (line 1)`},
 		"\n# why\nSCHEDULER_FAIRNESS_WINDOW=0":                         {`SCHEDULER_FAIRNESS_WINDOW: "0": must be from 1s to 24h (line 3)`},
 		"SCHEDULER_FAIRNESS_WINDOW=soon":                               {`SCHEDULER_FAIRNESS_WINDOW: "soon": must be a number (line 1)`},

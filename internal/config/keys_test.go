@@ -62,12 +62,14 @@ func TestAKeyIsOnePlace(t *testing.T) {
 			return true
 		})
 	}
-	const want = "APIVersion Affinity Bucket BusyFraction BusyRatio BusyTokens ByModel CachedTokenLimitPerBackend CanPreempt Capacities Class Classes Cost " +
-		"Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers Hints Key Kind LocalityQuantum " +
-		"LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders Objectives Order PassOn PassOnPaths " +
-		"PercentageDeviationForBounds Policy PriorityHeader Profile Quantum QueueLimitPerBackend QueueSize QueueTTL QueueTimeout RawTokenLimitPerBackend " +
-		"ReplaceTiers ReservedFloor ReservedPerSlot Roles SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies TierMode Tiers " +
-		"Tokens TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend WatermarkPerBackend WatermarkTokensPerBackend Weight Weights"
+	const want = "APIVersion Affinity Bucket BusyFraction BusyRatio BusyTokens ByModel CachedTokenLimitPerBackend CanPreempt Capacities Class " +
+		"Classes Cost Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers " +
+		"Hints Key Kind Loaded LocalityQuantum LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders " +
+		"Objectives Order PassOn PassOnPaths PercentageDeviationForBounds Policy PriorityHeader Profile Quantum QueueLimitPerBackend " +
+		"QueueSize QueueTTL QueueTimeout RawTokenLimitPerBackend ReplaceTiers ReservedFloor ReservedPerSlot Role Roles ShortQueue " +
+		"SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies Threshold Throughput TierMode Tiers Tokens " +
+		"TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend Utilisation WatermarkPerBackend WatermarkTokensPerBackend " +
+		"Weight Weights Window"
 	elsewhere := []string{}
 	for _, k := range keys() {
 		if named[k.Name] && k.Type.Kind() != reflect.Struct && !slices.Contains(elsewhere, k.Name) {
