@@ -95,14 +95,22 @@ func TestMeansOfMindRouter(t *testing.T) {
 		if l := b.spots[0].load(); l.Pace != 2*test.after.Microseconds() {
 			t.Errorf("an unknown cost counts: %d µs", l.Pace)
 		}
+		before := b.spots[0].means
 		b.Completed(0, -time.Second, 1)
 		b.Completed(7, time.Second, 1) // nobody
+		if b.spots[0].means != before {
+			t.Errorf("they count: %+v", b.spots[0].means)
+		}
 		b.Completed(0, 1<<62, 1)
 		if l := b.spots[0].load(); l.Latency > longestAnswer || l.Latency <= 0 || l.Pace <= 0 {
 			t.Errorf("after the longest answer: %d and %d µs", l.Latency, l.Pace)
 		}
 	}
-	b := pointBoard(t, mustNew(t), 1, nil)
+	b := pointBoard(t, pointing(t), 1, nil)
+	if b.Completed(0, 0, 1000); b.spots[0].means.latency != 1 || b.spots[0].means.pace != 1 {
+		t.Errorf("an answer at once is unknown: %+v", b.spots[0].means)
+	}
+	b = pointBoard(t, mustNew(t), 1, nil)
 	if b.Completed(0, time.Second, 1); b.Times() || b.spots[0].means != (means{}) {
 		t.Error("another policy counts times")
 	}
@@ -156,6 +164,12 @@ func TestChoicesOfMindRouter(t *testing.T) {
 			}
 			wantPlaced(t, b, q, BelowLower, test.want)
 		})
+	}
+	for _, loaded := range []EndpointID{0, 1} { // 10 for the model, and 10 less for a request: equals
+		b := pointBoard(t, pointing(t, func(c *Config) { c.Points.Loaded = 10 }), 2, nil)
+		b.SetSignals(1-loaded, Signals{Known: true, Unloaded: &Unloaded{Models: []string{"a"}}})
+		hold(t, b, loaded, 1)
+		wantPlaced(t, b, prepare(t, b, ask), BelowLower, 0)
 	}
 	b := pointBoard(t, pointing(t), 3, func(i int, e *Endpoint) { e.Priority = []int{0, 2, -1}[i] })
 	hold(t, b, 1, 1) // 10 points less
@@ -307,6 +321,22 @@ func BenchmarkPlaceByPoints(b *testing.B) {
 					board.Release(&r)
 				}
 			})
+		}
+	}
+}
+
+// A request for an adapter gets the points of a loaded model where requests for it have gone, of the endpoints that it may use.
+func TestPointsOfAdapters(t *testing.T) {
+	for _, n := range []int{3, 3 * few} {
+		b := pointBoard(t, pointing(t), n, func(_ int, e *Endpoint) { e.Models = []string{"a", "lora"} })
+		ask := Ask{Model: "lora", Adapter: true}
+		hold(t, b, 0, 1)
+		wantPlaced(t, b, prepare(t, b, ask), BelowLower, 1, 1, 1) // it stays where it was loaded, though others are idle
+		wantPlaced(t, b, prepare(t, b, Ask{Model: "a"}), BelowLower, 2)
+		except := &EndpointSet{}
+		except.Add(1)
+		if at := b.Place(prepare(t, b, ask), BelowLower, except); n == 3 && at.Endpoint() != 0 && at.Endpoint() != 2 {
+			t.Errorf("it is at %d, which it may not use", at.Endpoint())
 		}
 	}
 }
