@@ -43,7 +43,7 @@ func TestDefaultsAgree(t *testing.T) {
 func TestConvertEverything(t *testing.T) {
 	d, err := Decode([]byte(`
 fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMode: shared, tierMode: weighted, promotionBudget: 0.25, topTier: fair, cursor: advance }
-requestQueueController: { enabled: false, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
+requestQueueController: { enabled: false, limiter: { rate: 2.5, burst: 7 }, statedSlots: true, enqueueAll: true, watermarkPerBackend: 9, percentageDeviationForBounds: 0.2, lowerBoundPerBackend: 8,
   upperBoundPerBackend: 10, slotsPerBackend: 4, numPoppers: 2, popperWaitBase: 1s, popperWaitJitterMax: 2s, expiryCleanupInterval: 4s, releaseSpacing: 7ms,
   holdWhenEmpty: false, deadlineHeaders: [x-deadline], maxInFlightPerFlow: 12, maxInFlightPerFlowPerBackend: 6, maxTokensInFlightPerFlow: 120,
   maxTokensInFlightPerFlowPerBackend: 60, watermarkTokensPerBackend: 90, lowerBoundTokensPerBackend: 80, upperBoundTokensPerBackend: 100, victimOrder: least-cost }
@@ -89,7 +89,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	got := []any{
 		queue.Queue, queue.Stock, queue.Tiers, queue.Enabled, queue.EnqueueAll, queue.HoldWhenEmpty, queue.MaxLabels,
 		queue.MaxInFlightPerFlow, queue.MaxInFlightPerFlowPerBackend, queue.VictimOrder, queue.ReleaseSpacing,
-		queue.MaxTokensInFlightPerFlow, queue.MaxTokensInFlightPerFlowPerBackend, queue.Quotas, queue.Config.Roles,
+		queue.MaxTokensInFlightPerFlow, queue.MaxTokensInFlightPerFlowPerBackend, queue.Quotas, queue.Config.Roles, queue.Limiter,
 	}
 	for i, want := range []string{
 		"{TotalCapacity:50 FlowCapacity:5 FlowCapacities:map[b:7] CapacityMode:1 QueueTTL:3s Weights:map[a:2500000] Roles:map[dean:{Weight:2500000}] Discipline:1 " +
@@ -98,9 +98,9 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1 Ageing:5s Ring: Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}} " +
 			"{Name:d Quantum:8 Order:2 Ageing:0s Ring:m Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}}] Order:2 Ageing:6s LocalityQuantum:0 Cursor:1 Priorities:true Levels:0}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
-			"Follow:false Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
+			"Follow:false Stated:true Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
-		"120", "60", "{Tenants:map[vip:{Tokens:1000 Window:1m30s}] Roles:map[dean:{Tokens:99 Window:2s}] MostAccounts:4}", "map[dean:{MaxInFlight:8}]",
+		"120", "60", "{Tenants:map[vip:{Tokens:1000 Window:1m30s}] Roles:map[dean:{Tokens:99 Window:2s}] MostAccounts:4}", "map[dean:{MaxInFlight:8}]", "{Rate:2500000 Burst:7}",
 	} {
 		if text := fmt.Sprintf("%+v", got[i]); text != want {
 			t.Errorf("got  %s\nwant %s", text, want)

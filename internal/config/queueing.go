@@ -48,6 +48,9 @@ type RequestQueueController struct {
 	//
 	// Default: A Weir that does not queue is for emergencies.
 	Enabled bool `yaml:"enabled" default:"true" sets:"controller.Enabled"`
+	// A token bucket over all requests, with enabled: false: a request without a token is rejected (shed). SMG limits so
+	// without its scheduler (docs/smg.md).
+	Limiter Limiter `yaml:"limiter"`
 	// Whether requests of every tier queue. If not, those below the highest tier are rejected (shed) instead of
 	// queued when the queue is not empty or the stock is at or above the upper bound.
 	//
@@ -82,6 +85,11 @@ type RequestQueueController struct {
 	//
 	// Default: An engine's slots are known only where it reports them, or its operator says so.
 	SlotsPerBackend *Slots `yaml:"slotsPerBackend" default:"null" unset:"0" sets:"controller.Stock.SlotsPerBackend" page:"first" flag:"slots-per-backend" help:"batch <slots> of a backend that does not report them, which it is kept filled to; auto: found by its metrics; or unbounded (also --slots)"`
+	// Whether the slots that an engine states (SGLang, llama.cpp; docs/routing.md) go before slotsPerBackend and the endpoint's
+	// own; with slotsPerBackend: auto they do so anyway.
+	//
+	// Default: A number that the operator states is a policy.
+	StatedSlots bool `yaml:"statedSlots" default:"false" sets:"controller.Stock.Stated"`
 	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count.
 	// The stock is then below a bound if it is so in requests and in tokens: in tokens, if that of one of the backends
 	// is. And a backend gets no request of any lane while its requests take its upper bound or more. From 0 to
@@ -173,4 +181,16 @@ type RequestQueueController struct {
 	//
 	// Default: Clients can write any header, so a deadline counts only where the operator names it.
 	DeadlineHeaders []string `yaml:"deadlineHeaders" default:"[]" sets:"streams.DeadlineHeaders"`
+}
+
+// Limiter is a token bucket over all requests.
+type Limiter struct {
+	// Requests that may pass in a second, on average; 0: no limit. From 0 to 1000000, and at least 0.001 if not 0.
+	//
+	// Default: A bound on what runs protects engines better than a rate.
+	Rate Decimal `yaml:"rate" default:"0" sets:"controller.Limiter.Rate"`
+	// Requests that may pass at once after a pause. From 1 to 1000000.
+	//
+	// Default: Requests pass one by one.
+	Burst int64 `yaml:"burst" default:"1" sets:"controller.Limiter.Burst"`
 }

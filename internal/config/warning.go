@@ -25,6 +25,9 @@ func (d Document) warnings(imported bool) []Problem {
 		warn("requestQueueController.slotsPerBackend", "%s: while a backend is ready no request waits but for a cap, so shares, "+
 			"tiers, classes and reservations have no effect: the engines order their requests", unbounded)
 	}
+	if c := d.RequestQueueController; c.Enabled && c.Limiter.Rate != 0 {
+		warn("requestQueueController.limiter.rate", "%s: has no effect, since requestQueueController.enabled is true", c.Limiter.Rate)
+	}
 	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
 	}

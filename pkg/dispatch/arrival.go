@@ -41,7 +41,9 @@ func (m *Machine) decide(w *Waiter) {
 	case !m.withinQuota(w):
 		m.reject(w, OutcomeQuotaExceeded)
 	case !m.config.Enabled:
-		m.passOn(w)
+		if !m.overRate(w) {
+			m.passOn(w)
+		}
 	default:
 		m.admit(w)
 	}

@@ -24,6 +24,8 @@ type Config struct {
 	// Enabled turns queueing on. If it is false everything bypasses the queue, including requests that wait in it;
 	// stock is still counted.
 	Enabled bool
+	// Limiter limits the rate of requests while Enabled is false.
+	Limiter LimiterConfig
 	// EnqueueAll queues requests of every tier; otherwise only those of the highest may wait, and the others are shed
 	// under load.
 	EnqueueAll bool
@@ -96,7 +98,7 @@ const MaxReleaseSpacing = time.Second
 func DefaultConfig() Config {
 	return Config{
 		Queue: fairqueue.DefaultConfig(), Stock: stock.DefaultConfig(), Tiers: []TierConfig{{}},
-		Enabled: true, HoldWhenEmpty: true,
+		Enabled: true, Limiter: LimiterConfig{Burst: 1}, HoldWhenEmpty: true,
 		PopperWaitBase: 10 * time.Millisecond, PopperWaitJitterMax: time.Millisecond,
 		ExpiryCleanupInterval: time.Second,
 		Quotas:                quota.DefaultConfig(),
@@ -109,6 +111,7 @@ func (c *Config) Validate() error {
 	ps.Under(invalid.At("Queue"), c.Queue.Validate())
 	ps.Under(invalid.At("Stock"), c.Stock.Validate())
 	ps.Under(invalid.At("Quotas"), c.Quotas.Validate())
+	c.Limiter.check(&ps, invalid.At("Limiter"))
 	if len(c.Tiers) != len(c.Queue.Tiers) {
 		ps.Add(invalid.At("Tiers"), invalid.Shown(fmt.Sprintf("%d tiers", len(c.Tiers))), "must be as many as %s (%d)",
 			invalid.At("Queue", "Tiers"), len(c.Queue.Tiers))

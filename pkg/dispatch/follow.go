@@ -8,9 +8,11 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// engine is what the machine knows of the engine of an endpoint whose bound follows it (stock.Config.Follow).
+// engine is what the machine knows of the engine of an endpoint whose bound follows it (stock.Config.Follow), or what that
+// states (stock.Config.Stated).
 type engine struct {
 	stock.Learned
+	learns     bool  // its bound is learned as long as nobody states it
 	stated     int32 // the slots that the engine states; 0: none
 	configured int32 // those that the endpoint's source states; 0: none
 }
@@ -23,13 +25,19 @@ func (e *engine) slots() int32 {
 	case e.configured > 0:
 		return e.configured
 	}
+	if !e.learns {
+		return 0
+	}
 	return int32(e.Bound())
 }
+
+// asksEngines reports whether bounds depend on what engines say.
+func (m *Machine) asksEngines() bool { return m.config.Stock.Follow || m.config.Stock.Stated }
 
 // withLearned returns the ready backends with the bounds that their engines state; without such, the slots that the backend's
 // source states stay, and for all others there is what was learned.
 func (m *Machine) withLearned(ready []stock.Backend) []stock.Backend {
-	if !m.config.Stock.Follow {
+	if !m.asksEngines() {
 		m.engines = nil
 		return ready
 	}
@@ -41,8 +49,10 @@ func (m *Machine) withLearned(ready []stock.Backend) []stock.Backend {
 	for i := range ready {
 		b := &ready[i]
 		switch known := m.engines[Endpoint(b.ID)]; {
-		case known == nil && b.Slots > 0:
-			m.engines[Endpoint(b.ID)] = &engine{Learned: stock.NewLearned(stock.StartSlots), configured: b.Slots}
+		case known == nil && (b.Slots > 0 || !m.config.Stock.Follow):
+			m.engines[Endpoint(b.ID)] = &engine{
+				Learned: stock.NewLearned(stock.StartSlots), learns: m.config.Stock.Follow, configured: b.Slots,
+			}
 		case known != nil:
 			known.configured = b.Slots
 			b.Slots = known.slots()
@@ -73,7 +83,7 @@ func (m *Machine) welcome(ready []stock.Backend, newcomers []int) {
 	}
 	for _, i := range newcomers {
 		e := Endpoint(ready[i].ID)
-		known := &engine{Learned: stock.NewLearned(cmp.Or(start[m.modelOf(e)], stock.StartSlots))}
+		known := &engine{Learned: stock.NewLearned(cmp.Or(start[m.modelOf(e)], stock.StartSlots)), learns: true}
 		m.engines[e] = known
 		ready[i].Slots = known.slots()
 	}
@@ -92,10 +102,11 @@ func (m *Machine) modelOf(e Endpoint) scheduling.Trait {
 
 // refollow takes up or gives up following after a change of the configuration.
 func (m *Machine) refollow() {
-	if m.config.Stock.Follow == (m.engines != nil) {
+	if m.asksEngines() == (m.engines != nil) {
+		m.relearn()
 		return
 	}
-	if m.config.Stock.Follow {
+	if m.asksEngines() {
 		m.ready = m.withLearned(m.ready)
 	} else {
 		for i := range m.ready { // withLearned has made a copy
@@ -106,6 +117,21 @@ func (m *Machine) refollow() {
 		m.engines = nil
 	}
 	m.ledger.SetBackends(m.ready)
+}
+
+// relearn lets the known engines learn, or not any more, as the configuration says now.
+func (m *Machine) relearn() {
+	for i := range m.ready {
+		known := m.engines[Endpoint(m.ready[i].ID)]
+		if known == nil || known.learns == m.config.Stock.Follow {
+			continue
+		}
+		known.learns = m.config.Stock.Follow
+		m.ready[i].Slots = known.slots()
+	}
+	if len(m.engines) > 0 {
+		m.ledger.SetBackends(m.ready)
+	}
 }
 
 // forgetEngines forgets the engines of changed endpoints that are not in the pool any more; all: of any.
@@ -143,6 +169,8 @@ func (m *Machine) followEngine(e Endpoint, s *Signals) {
 	case s.Slots > 0:
 		known.stated = min(s.Slots, stock.MaxPerBackend)
 	case known.configured > 0:
+		known.stated = 0
+	case !known.learns:
 		known.stated = 0
 	default:
 		known.stated = 0

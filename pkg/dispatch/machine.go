@@ -25,6 +25,7 @@ type Machine struct {
 	inOrder bool                 // ascending by ID, so without duplicates
 	flows   flowAccounts
 	quotas  *quota.Accounts
+	limiter limiter
 
 	// Derived from the configuration.
 	capped   bool // tenants are, in total or at each endpoint

@@ -113,13 +113,18 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 		return m.places.soon()
 	case OutcomeQuotaExceeded:
 		return w.rare.wait
+	case OutcomeShed:
+		if w.flow == nil { // it was never counted
+			return m.nextToken(w)
+		}
+		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.sinceEpoch(), m.queue.Len(), m.ledger.Capacity()))
 	case OutcomeFlowFull:
 		waiting := w.flow.waiting
 		if w.waiting {
 			waiting-- // the request itself
 		}
 		return m.places.takeOwn(m.now, w.flow.pace.schedule(m.sinceEpoch(), waiting, m.ledger.Capacity()))
-	case OutcomeQueueFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired:
+	case OutcomeQueueFull, OutcomeDisplaced, OutcomeTTLExpired:
 		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.sinceEpoch(), m.queue.Len(), m.ledger.Capacity()))
 	default:
 		return m.refusal(o)

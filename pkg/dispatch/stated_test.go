@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 	"github.com/weir-epp/weir/pkg/dispatch"
@@ -49,6 +50,39 @@ func TestStatedSlots(t *testing.T) {
 	want("48 are configured", 12, 48)
 	states(1, 24)
 	want("an engine states others", 12, 48)
+	stated := fixed
+	stated.Stock.Stated = true
+	if err := m.Configure(p.now, stated); err != nil {
+		t.Fatal(err)
+	}
+	want("statements go before 48", 12, 48)
+	states(0, 24)
+	states(1, 16)
+	want("both state theirs", 24, 16)
+	states(1, 0)
+	want("one states nothing any more", 24, 48)
+	source(0)
+	states(0, 0)
+	want("nobody states anything", 48, 48)
+	for range 50 {
+		p.now = p.now.Add(time.Second)
+		m.SetSignals(p.now, 1, scheduling.Signals{Known: true, Running: 60, Waiting: 9})
+	}
+	want("nothing is learned", 48, 48)
+	states(1, 16)
+	if err := m.Configure(p.now, auto); err != nil {
+		t.Fatal(err)
+	}
+	want("auto: what is stated stays", 64, 16)
+	if err := m.Configure(p.now, stated); err != nil {
+		t.Fatal(err)
+	}
+	want("and without auto", 48, 16)
+	states(1, 0)
+	source(12)
+	if err := m.Configure(p.now, fixed); err != nil {
+		t.Fatal(err)
+	}
 	if err := m.Configure(p.now, auto); err != nil {
 		t.Fatal(err)
 	}

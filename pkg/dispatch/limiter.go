@@ -1,0 +1,76 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/invalid"
+)
+
+// LimiterConfig is a token bucket over all requests, for when nothing queues (Enabled false): each takes a token, and one
+// without is rejected as OutcomeShed.
+type LimiterConfig struct {
+	// Rate is how many tokens come in a second, in millionths: 0 (no limit) to MaxLimiterRate.
+	Rate int64
+	// Burst is the most tokens that the bucket holds, 1 to MaxLimiterBurst.
+	Burst int
+}
+
+// The largest values of a LimiterConfig.
+const (
+	MaxLimiterRate  = 1_000_000_000_000
+	MaxLimiterBurst = 1_000_000
+	// leastLimiterRate is a token in a thousand seconds.
+	leastLimiterRate = 1000
+)
+
+func (c *LimiterConfig) check(ps *invalid.Problems, at invalid.Path) {
+	if c.Rate != 0 && (c.Rate < leastLimiterRate || c.Rate > MaxLimiterRate) {
+		ps.Add(at.At("Rate"), float64(c.Rate)/1_000_000, "must be 0 or from 0.001 to 1000000")
+	}
+	invalid.Within(ps, at.At("Burst"), c.Burst, 1, MaxLimiterBurst)
+}
+
+// interval is the time between two tokens.
+func (c *LimiterConfig) interval() time.Duration {
+	return time.Duration(int64(time.Second) * 1_000_000 / c.Rate)
+}
+
+// limiter is the bucket, as the virtual scheduling form of the generic cell rate algorithm has it: the time at which it would
+// be full if no further request came. A zero time is a full bucket.
+type limiter struct{ full time.Time }
+
+// take takes a token. If there is none, wait is the time until there is one.
+func (l *limiter) take(now time.Time, c *LimiterConfig) (wait time.Duration) {
+	if l.full.Before(now) {
+		l.full = now
+	}
+	step := c.interval()
+	if wait = l.full.Sub(now) - time.Duration(c.Burst-1)*step; wait > 0 {
+		return wait
+	}
+	l.full = l.full.Add(step)
+	return 0
+}
+
+// overRate takes a token for an arrival that does not queue, and reports whether there was none: then it is rejected.
+func (m *Machine) overRate(w *Waiter) bool {
+	c := &m.config.Limiter
+	if c.Rate == 0 {
+		return false
+	}
+	wait := m.limiter.take(m.now, c)
+	if wait == 0 {
+		return false
+	}
+	w.rarely().wait = wait
+	m.reject(w, OutcomeShed)
+	return true
+}
+
+// nextToken returns a time for a request that the limiter rejects: the next token that nobody was told of, not before 1 s.
+// Later ones are spread over 50 s.
+func (m *Machine) nextToken(w *Waiter) time.Duration {
+	var told time.Time
+	first := min(max(placeFirst, w.rare.wait), placeLast/2)
+	return m.places.take(m.now, &told, schedule{step: max(placeLeast, m.config.Limiter.interval()), first: first, last: placeLast})
+}
