@@ -47,7 +47,7 @@ func TestRole(t *testing.T) {
 	}
 }
 
-// Nobody can tell which of two headers with a role the gateway has set, so such a request is refused.
+// A request with two headers that name its role is refused: one may be the client's own.
 func TestTwoRolesAreRefused(t *testing.T) {
 	s := sent{cfg: DefaultConfig(), headers: chat("x-role", "student", "x-role", "faculty")}
 	campus(&s.cfg)
