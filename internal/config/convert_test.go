@@ -60,7 +60,7 @@ tenantPolicies: { vip: { maxClass: one, role: dean, quota: { tokens: 1000, windo
 passOnPaths: [/cheap]
 responses: { preset: smg, status: { shed: 529 }, metadata: true, queueState: true }
 criticality: { header: x-class, metadata: ns/tier, default: one, maxClass: Critical, objectiveHeaders: [x-objective] }
-trustedHeaders: { model: x-model, cost: x-cost, inputTokens: x-input }
+trustedHeaders: { model: x-model, cost: x-cost, inputTokens: x-input, requirements: x-needs }
 cost: tokens
 tokens: { weights: { input: 3, cachedInput: 0.5, output: 7 }, stockWeights: { input: 4, cachedInput: 0.25, output: 8 }, input: { bytesPerToken: 2.5 },
   output: { quantile: 0.75, window: 8, floor: 9, coldStart: 10, coldRate: 11 }, includeUsage: true }
@@ -117,7 +117,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s Hints:[osl] MaxPriority:4 MaxStrictPriority:3} Classes:[{Model: Name:c Family:f Bucket:b} {Model:m Name:d Family:g Bucket:e}] " +
 		"Ring:{DefaultFamily:f Buckets:[{MinTokens:0 Name:b}]} ModelRings:map[m:{DefaultFamily:g Buckets:[{MinTokens:0 Name:e}]}] Tiers:[{Name:one MinPriority:<nil>}] " +
-		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] Affinity:{prefix flow cookie:s} " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input Requirements:x-needs} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] Affinity:{prefix flow cookie:s} " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} DeadlineHeaders:[x-deadline] RoutesByModel:true RoutesByNeeds:false OtherTargets:[]} " +
 		"OneFlow:true Quotas:true LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {

@@ -167,6 +167,27 @@ func TestImportDynamoProblems(t *testing.T) {
 	}
 }
 
+// The page about coming from Dynamo names every field of Dynamo's file, and its example can be imported.
+func TestDynamoPage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "dynamo.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, fields := range []reflect.Type{reflect.TypeFor[dynamoFile](), reflect.TypeFor[dynamoBucket](), reflect.TypeFor[dynamoClass]()} {
+		for _, name := range fieldNames(fields) {
+			if !strings.Contains(page, name) {
+				t.Errorf("docs/dynamo.md does not name %s", name)
+			}
+		}
+	}
+	_, example, _ := strings.Cut(page, "# policy.yaml\n")
+	example, _, ok := strings.Cut(example, "```")
+	if d, _, err := ImportDynamo([]byte(example)); err != nil || !ok || len(d.Classes) != 2 {
+		t.Errorf("the example: %v", err)
+	}
+}
+
 // The import returns for any file, and its result is a valid document that reads back from its own text.
 func FuzzImportDynamo(f *testing.F) {
 	for _, name := range []string{"families", "models", "alone", "empty"} {

@@ -139,6 +139,11 @@ type TrustedHeaders struct {
 	//
 	// Default: A client that states its own lengths can undercut all others, so the operator has to name the header.
 	InputTokens string `yaml:"inputTokens" default:"''" sets:"streams.TrustedHeaders.InputTokens" page:"first"`
+	// Header with what the request's endpoint must have: NAME=VALUE, a label that it must have, and ~TAINT, a taint that it may
+	// have, at most 16 separated by commas; empty: none. Requests without it go to endpoints without taints.
+	//
+	// Default: A client that names its engine goes past what the operator intends.
+	Requirements string `yaml:"requirements" default:"''" sets:"streams.TrustedHeaders.Requirements"`
 }
 
 // Tokens configures the cost and the estimate of tokens.

@@ -17,7 +17,7 @@ import (
 )
 
 // endpointFields are the fields of an endpoint; docs/endpoints.md documents them.
-var endpointFields = []string{"address", "models", "labels", "slots", "role", "prefillTokens", "maxBatchedTokens", "capabilities", "priority"}
+var endpointFields = []string{"address", "models", "labels", "slots", "role", "prefillTokens", "maxBatchedTokens", "capabilities", "priority", "taints"}
 
 // DecodeEndpoints reads an endpoints file:
 //
@@ -31,6 +31,7 @@ var endpointFields = []string{"address", "models", "labels", "slots", "role", "p
 //	  maxBatchedTokens: 8192      # tokens that it processes in one step; 0: unknown
 //	  capabilities: [image]       # what it can do besides text; absent: everything
 //	  priority: 0                 # -100 to 100; with scheduling.policy: mindrouter
+//	  taints: [old]               # only requests that tolerate them go there
 //
 // An empty pool has to be written as endpoints: []; an empty file is an error, since that is what a file being
 // written looks like. Unknown fields are errors, and every problem is returned at once, with its path.
@@ -127,6 +128,14 @@ func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
 			w.bad(at, "is empty")
 		} else if ok && !slices.Contains(e.Models, name) {
 			e.Models = append(e.Models, name)
+		}
+	}
+	for i, taint := range w.list(path+".taints", fields["taints"]) {
+		at := fmt.Sprintf("%s.taints[%d]", path, i)
+		if name, ok := w.text(at, taint); ok && name == "" {
+			w.bad(at, "is empty")
+		} else if ok && !slices.Contains(e.Taints, name) {
+			e.Taints = append(e.Taints, name)
 		}
 	}
 	e.Labels = w.labels(path+".labels", fields["labels"])

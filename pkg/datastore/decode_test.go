@@ -19,6 +19,7 @@ endpoints:
   labels: {zone: a, llm-d.ai/engine-type: vllm}
   slots: 256
   maxBatchedTokens: 8192
+  taints: [old, spot, old]
 - {address: 10.0.0.1:80, models: [], labels: {}, slots: 0}
 - {address: 10.0.0.2:80, models: , labels: , slots: }
 `
@@ -28,7 +29,7 @@ endpoints:
 	}
 	want := []scheduling.Endpoint{
 		{Address: "127.0.0.1:8000", Ready: true},
-		{Address: "[::1]:8000", Ready: true, Models: []string{"llama", "mistral"}, Labels: map[string]string{"zone": "a", "llm-d.ai/engine-type": "vllm"}, Slots: 256, MaxBatchedTokens: 8192},
+		{Address: "[::1]:8000", Ready: true, Models: []string{"llama", "mistral"}, Labels: map[string]string{"zone": "a", "llm-d.ai/engine-type": "vllm"}, Slots: 256, MaxBatchedTokens: 8192, Taints: []string{"old", "spot"}},
 		{Address: "10.0.0.1:80", Ready: true, Labels: map[string]string{}},
 		{Address: "10.0.0.2:80", Ready: true},
 	}
@@ -66,7 +67,7 @@ endpoints:
 - {address: "127.0.0.2:80", slots: 1.5, models: [1, ""], labels: {a: 1, b: true}}
 - {address: "127.0.0.3:80", slots: many}
 `: {
-			"endpoints[0].model: unknown field (known: address, models, labels, slots, role, prefillTokens, maxBatchedTokens, capabilities, priority)",
+			"endpoints[0].model: unknown field (known: address, models, labels, slots, role, prefillTokens, maxBatchedTokens, capabilities, priority, taints)",
 			"endpoints[0].Slots: unknown field",
 			`endpoints[1].address: "127.0.0.1:80" is that of endpoints[0]`,
 			"endpoints[1].slots: -1 is not a whole number",
@@ -146,13 +147,15 @@ func TestDecodeRoles(t *testing.T) {
 - {address: "127.0.0.4:80", prefillTokens: 1}
 - {address: "127.0.0.5:80", role: prefill, prefillTokens: -1}
 - {address: "127.0.0.6:80", maxBatchedTokens: many}
+- {address: "127.0.0.7:80", taints: [""]}
 `))
 	want := `endpoints[0].role: "Prefill" is no role (decode, prefill, both, encode)
 endpoints[1].role: "" is no role (decode, prefill, both, encode)
 endpoints[2].role: want a string, have a list (write it in quotes)
 endpoints[3].prefillTokens: is for endpoints with role: prefill
 endpoints[4].prefillTokens: -1 is not a whole number from 0 to 2147483647
-endpoints[5].maxBatchedTokens: want a whole number, have a string`
+endpoints[5].maxBatchedTokens: want a whole number, have a string
+endpoints[6].taints[0]: is empty`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

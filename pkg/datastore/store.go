@@ -227,7 +227,7 @@ func sameEndpoint(a, b scheduling.Endpoint) bool {
 		a.MaxInFlight == b.MaxInFlight && a.Work == b.Work && a.PrefillTokens == b.PrefillTokens &&
 		a.MaxBatchedTokens == b.MaxBatchedTokens &&
 		a.Priority == b.Priority && a.Lacks == b.Lacks && a.LacksStated == b.LacksStated &&
-		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels)
+		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Taints, b.Taints)
 }
 
 // Invalid returns the problems of the endpoints file now, or nil without problems or a file. While it is not nil, the

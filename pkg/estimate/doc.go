@@ -63,7 +63,7 @@
 //
 //	output = answers · min(prediction, most per answer),   answers = max(n, best_of) · prompts.
 //
-// What its client expects (Request.Expected) takes the place of the prediction, from Floor on.
+// The length that a client expects (Request.Expected) takes the place of the prediction, from Floor on.
 //
 // # Answers that end without usage
 //

@@ -11,6 +11,7 @@ import (
 // offer offers the request to the controller, waits for its verdict, and answers Envoy. An error ends the stream.
 func (st *mainStream) offer() error {
 	s, q := st.server, &st.request
+	q.Subset = s.picker.Require(q.Subset, &q.Requirements)
 	placement, err := s.picker.Prepare(q.Target, q.Subset, q.Needs)
 	if err != nil {
 		return st.refuse(unplaceable(err, q.Model, st.cfg.rules.Names(q.Model) || st.cfg.rules.Names(q.Target)))

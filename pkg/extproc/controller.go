@@ -47,6 +47,8 @@ type Picker interface {
 	// unknown-model if it is flowcontrol.ErrUnknownModel and the configuration names neither the model nor its target, else
 	// no-endpoint.
 	Prepare(model string, subset request.Subset, needs request.Needs) (Placement, error)
+	// Require returns the endpoints of the subset that meet the requirements: the subset itself if all do.
+	Require(subset request.Subset, need *request.Requirements) request.Subset
 	// Confine returns the endpoints of the subset whose engines take a request for model of such a length, or nil if all may.
 	// The error is a *TooLongError if none does.
 	Confine(model string, subset request.Subset, length Length) (*request.Subset, error)

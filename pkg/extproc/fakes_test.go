@@ -221,6 +221,13 @@ func (p *fakePicker) Prepare(model string, subset request.Subset, needs request.
 	return p, p.err
 }
 
+func (p *fakePicker) Require(subset request.Subset, need *request.Requirements) request.Subset {
+	if len(need.Labels) > 0 {
+		return request.Subset{Set: true}
+	}
+	return subset
+}
+
 func (p *fakePicker) Confine(_ string, _ request.Subset, length Length) (*request.Subset, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,7 +28,7 @@ func askIn(model, ring, class string, raw, cached int64) *Request {
 	}
 }
 
-// What waits is counted by model and class, in requests and in tokens; a rejection by the limit that it met; and the wait
+// Waiters are counted by model and class, in requests and in tokens; a rejection by the limit that it met; and the wait
 // when it ends. In the end nothing waits.
 func TestClassMetrics(t *testing.T) {
 	inBubble(t, ready(1), inClasses, func(b *bench) {

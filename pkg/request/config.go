@@ -140,6 +140,8 @@ type TrustedHeaders struct {
 	Cost string
 	// InputTokens names the header with the length of the request's prompt in tokens, or is "".
 	InputTokens string
+	// Requirements names the header with the Requirements of the request, or is "".
+	Requirements string
 }
 
 // BodyPolicy is when the request body is read.

@@ -34,6 +34,7 @@
 //	path.go         the paths that certainly run a model, and the API of each
 //	passon.go       the requests that pass without queueing
 //	subset.go       the only endpoints that may be picked
+//	requirements.go the labels that an endpoint must have, and the taints that it may have
 //	deadline.go     the client's deadline
 //	size.go         the size, from which the cost is estimated, or the cost that the gateway states
 //	request.go      the value, and the input: among it the part of a request that Envoy itself has read

@@ -42,6 +42,7 @@ func (r *Rules) sortHeaders() {
 		add(&r.single, r.classHeader)
 	}
 	r.policyClass.single(&r.names, func(s slot) { add(&r.single, s) })
+	add(&r.single, r.requirementsHeader)
 	add(&r.scalar, r.modelHeader)
 	add(&r.scalar, r.costHeader)
 	add(&r.scalar, r.inputHeader)

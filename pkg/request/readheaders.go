@@ -31,6 +31,9 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 	if q.Subset = in.Subset; q.Subset.Set && len(q.Subset.Members) == 0 {
 		return false, ErrEmptySubset
 	}
+	if err := q.readRequirements(h); err != nil {
+		return false, err
+	}
 	q.identify(h, in.Context)
 	q.takeRole(h, in.Context)
 	q.declare(h, in.Context)

@@ -31,6 +31,8 @@ type Request struct {
 	QueueState bool
 	// Subset is the subset hint.
 	Subset Subset
+	// Requirements are what its endpoint must have.
+	Requirements Requirements
 	// Class is its class and its priorities; nil if it names none. Until Classify it is the class that it names.
 	Class *fairqueue.Path
 	// UnknownClass is set by Classify if it names a class that is neither an explicit one nor a family.

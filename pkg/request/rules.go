@@ -12,22 +12,23 @@ type Rules struct {
 	ranks tierRanks
 	flow  []source
 	// flowsOfModels is set if a model's flow may be a request's, and modelFlows has those of the configured targets.
-	flowsOfModels bool
-	modelFlows    map[string]bool
-	classHeader   slot
-	classMeta     *source
-	modelHeader   slot
-	costHeader    slot
-	inputHeader   slot // with the prompt's length in tokens
-	policyClass   policyClass
-	hints         hints // those in bodies that count
-	ring          *ring
-	modelRings    map[string]*ring
-	objectiveIn   []slot // of the headers that may name an objective, in order
-	deadlines     []deadlineSource
-	single        Slots // the headers that a request may have only once
-	scalar        Slots // those of them whose value cannot be a list
-	unread        Slots // the synonyms that the configuration does not name
+	flowsOfModels      bool
+	modelFlows         map[string]bool
+	classHeader        slot
+	classMeta          *source
+	modelHeader        slot
+	costHeader         slot
+	inputHeader        slot // with the prompt's length in tokens
+	requirementsHeader slot
+	policyClass        policyClass
+	hints              hints // those in bodies that count
+	ring               *ring
+	modelRings         map[string]*ring
+	objectiveIn        []slot // of the headers that may name an objective, in order
+	deadlines          []deadlineSource
+	single             Slots // the headers that a request may have only once
+	scalar             Slots // those of them whose value cannot be a list
+	unread             Slots // the synonyms that the configuration does not name
 
 	// For affinity: the hash of the seed, and the place of a session's name.
 	seed        uint64
@@ -64,7 +65,8 @@ func NewRules(cfg *Config) *Rules {
 	r.modelHeader = r.optional(cfg.TrustedHeaders.Model)
 	r.costHeader = r.optional(cfg.TrustedHeaders.Cost)
 	r.inputHeader = r.optional(cfg.TrustedHeaders.InputTokens)
-	for _, s := range []slot{r.modelHeader, r.costHeader, r.inputHeader} {
+	r.requirementsHeader = r.optional(cfg.TrustedHeaders.Requirements)
+	for _, s := range []slot{r.modelHeader, r.costHeader, r.inputHeader, r.requirementsHeader} {
 		if s != noSlot {
 			r.names.control |= 1 << s
 		}

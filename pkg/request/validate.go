@@ -36,6 +36,7 @@ func (c *Config) Validate() error {
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Model"), c.TrustedHeaders.Model)
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Cost"), c.TrustedHeaders.Cost)
 	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "InputTokens"), c.TrustedHeaders.InputTokens)
+	checkOptionalHeader(&ps, invalid.At("TrustedHeaders", "Requirements"), c.TrustedHeaders.Requirements)
 	for i, name := range c.DeadlineHeaders {
 		checkHeader(&ps, invalid.At("DeadlineHeaders", i), name)
 	}

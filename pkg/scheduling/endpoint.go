@@ -27,8 +27,10 @@ type Endpoint struct {
 	Address string
 	// Models are the names of the models it serves; empty means any.
 	Models []string
-	// Labels are for display and for future filters.
+	// Labels are for display, and for the requests that require some. Taints keep away requests that do not tolerate them. No
+	// rule of this package reads either.
 	Labels map[string]string
+	Taints []string `json:",omitempty"`
 	// Work is what its engine is there for. The zero value, WorkAll, is that of an endpoint without a role.
 	Work Work `json:",omitempty"`
 	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.

@@ -58,6 +58,10 @@ func (p plainPicker) Prepare(model string, _ request.Subset, _ request.Needs) (e
 	return query, nil
 }
 
+func (plainPicker) Require(subset request.Subset, _ *request.Requirements) request.Subset {
+	return subset
+}
+
 func (plainPicker) Confine(string, request.Subset, extproc.Length) (*request.Subset, error) {
 	return nil, nil //nolint:nilnil // all endpoints may take it
 }

@@ -22,7 +22,7 @@ func TestRequestsGoWhereTheyFit(t *testing.T) {
 	endpoint := func(id int, ready bool, models ...string) scheduling.Endpoint {
 		return scheduling.Endpoint{ID: scheduling.EndpointID(id), Address: fmt.Sprintf("10.0.0.%d:80", id), Ready: ready, Models: models}
 	}
-	use := func(all ...scheduling.Endpoint) { p.prepared.Store(&prepared{s, scheduling.NewSnapshot(1, all)}) }
+	use := func(all ...scheduling.Endpoint) { p.prepared.Store(newPrepared(s, scheduling.NewSnapshot(1, all))) }
 	pick := picker{prepared: &p.prepared, lengths: &p.lengths}
 	confined := func(model string, least, likely int64, subset ...string) (members []string, err error) {
 		t.Helper()

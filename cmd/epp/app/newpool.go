@@ -35,7 +35,7 @@ func newPool(
 		return nil, fmt.Errorf("app: scheduling: %w", err)
 	}
 	p.board = scheduling.NewBoard(p.scheduler, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	p.prepared.Store(&prepared{p.scheduler, p.board.Snapshot()})
+	p.prepared.Store(newPrepared(p.scheduler, p.board.Snapshot()))
 	p.index = prefix.New(prefix.DefaultConfig())
 	p.flow, p.naming.file = o.converted(d)
 	if a := &p.naming.file.Affinity; a.Mode != request.AffinityOff && a.Seed == "" {

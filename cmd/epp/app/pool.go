@@ -69,6 +69,11 @@ type Pool struct {
 type prepared struct {
 	scheduler *scheduling.Scheduler
 	snapshot  *scheduling.Snapshot
+	tainted   bool // an endpoint of it has a taint
+}
+
+func newPrepared(s *scheduling.Scheduler, snapshot *scheduling.Snapshot) *prepared {
+	return &prepared{s, snapshot, isTainted(snapshot)}
 }
 
 // changed is the store's subscriber. It is called with one snapshot at a time, in order.
@@ -91,7 +96,7 @@ func (p *Pool) publish(published *scheduling.Snapshot) {
 			p.log.Error(err, "following the models and capabilities of the endpoints")
 		}
 	}
-	p.prepared.Store(&prepared{p.scheduler, published})
+	p.prepared.Store(newPrepared(p.scheduler, published))
 	p.controller.SetBackends(ready, p.foreign(), func() { p.board.SetSnapshot(published) })
 	p.index.SetEndpoints(cachesOf(published)) // clearing an engine's part takes a while, in which nothing may go there
 	if p.events != nil {
@@ -126,7 +131,7 @@ func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Schedu
 		return err
 	}
 	p.flow, p.scheduler, p.streams = flow, scheduler, streams
-	p.prepared.Store(&prepared{scheduler, p.published})
+	p.prepared.Store(newPrepared(scheduler, p.published))
 	if err := p.server.SetConfig(streams); err != nil {
 		return fmt.Errorf("app: streams: %w", err) // the caller has validated it
 	}

@@ -23,6 +23,10 @@ const (
 	// AnnotationCapabilities is what the pod's engines can do besides text, as capabilities in an endpoints file, separated by
 	// commas; without it, everything, and with "" nothing.
 	AnnotationCapabilities = "weir.dev/capabilities"
+	// AnnotationLabels are the labels of the pod's endpoints that requests may require, as NAME=VALUE separated by commas, and
+	// AnnotationTaints their taints, separated by commas: as labels and taints in an endpoints file.
+	AnnotationLabels = "weir.dev/labels"
+	AnnotationTaints = "weir.dev/taints"
 )
 
 // LabelRole is the label of pods with the role of their engines, as llm-d has it: decode, prefill, both (or prefill-decode)
@@ -44,6 +48,8 @@ type annotated struct {
 	// lacks are the needs that its engines do not meet, where the annotation states that.
 	lacks       scheduling.Needs
 	lacksStated bool
+	labels      map[string]string
+	taints      []string
 }
 
 // readAnnotations reads the annotations. One that is bad counts as absent, and problem says why.
@@ -80,7 +86,40 @@ func readAnnotations(annotations map[string]string) (a annotated, problem string
 			bad(AnnotationCapabilities, value, "%v", err)
 		}
 	}
+	if value, given := annotations[AnnotationLabels]; given {
+		labels, err := labelsOf(value)
+		if err == nil {
+			a.labels = labels
+		} else {
+			bad(AnnotationLabels, value, "%v", err)
+		}
+	}
+	if value, given := annotations[AnnotationTaints]; given {
+		taints, err := modelsOf(value)
+		if err == nil {
+			a.taints = taints
+		} else {
+			bad(AnnotationTaints, value, "%v", err)
+		}
+	}
 	return a, strings.Join(problems, "; ")
+}
+
+// labelsOf reads a list of NAME=VALUE separated by commas.
+func labelsOf(value string) (map[string]string, error) {
+	pairs, err := modelsOf(value)
+	if err != nil {
+		return nil, err
+	}
+	labels := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, of, ok := strings.Cut(pair, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("must be NAME=VALUE separated by commas")
+		}
+		labels[name] = strings.TrimSpace(of)
+	}
+	return labels, nil
 }
 
 // modelsOf reads a list of names separated by commas.
@@ -129,7 +168,7 @@ func lacksOf(value string) (scheduling.Needs, error) {
 // is.
 func trimAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
-	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens, AnnotationCapabilities} {
+	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens, AnnotationCapabilities, AnnotationLabels, AnnotationTaints} {
 		value, given := annotations[name]
 		if !given {
 			continue

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -61,7 +62,8 @@ func isOfAPod(address netip.Addr) bool {
 
 func (m *member) equal(o *member) bool {
 	return m.uid == o.uid && m.created.Equal(o.created) && m.address == o.address && m.ready == o.ready &&
-		m.slots == o.slots && m.maxBatchedTokens == o.maxBatchedTokens && m.work == o.work && slices.Equal(m.models, o.models) && m.lacks == o.lacks && m.lacksStated == o.lacksStated && m.problem == o.problem
+		m.slots == o.slots && m.maxBatchedTokens == o.maxBatchedTokens && maps.Equal(m.labels, o.labels) && slices.Equal(m.taints, o.taints) &&
+		m.work == o.work && slices.Equal(m.models, o.models) && m.lacks == o.lacks && m.lacksStated == o.lacksStated && m.problem == o.problem
 }
 
 // olderFirst orders members as datastore.Store.Set wants them.
@@ -80,7 +82,7 @@ func (m *member) endpoints(to []scheduling.Endpoint, ports []int) []scheduling.E
 			Key:     string(m.uid) + ":" + strconv.Itoa(port),
 			Address: netip.AddrPortFrom(m.address, uint16(port)).String(),
 			Ready:   m.ready, Slots: m.slots, Models: m.models, Work: m.work, Lacks: m.lacks, LacksStated: m.lacksStated,
-			MaxBatchedTokens: int64(m.maxBatchedTokens),
+			MaxBatchedTokens: int64(m.maxBatchedTokens), Labels: m.labels, Taints: m.taints,
 		})
 	}
 	return to

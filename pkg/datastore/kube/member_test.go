@@ -130,6 +130,28 @@ func TestMaxBatchedTokens(t *testing.T) {
 	}
 }
 
+// Labels and taints of a pod are those of its endpoints; bad ones are ignored, and a change of them is a change of the pod.
+func TestLabelsAndTaints(t *testing.T) {
+	pod := func(labels, taints string) member {
+		p := running(annotate(AnnotationLabels, labels), func(p *corev1.Pod) { p.Annotations[AnnotationTaints] = taints })
+		p.Annotations = trimAnnotations(p.Annotations)
+		return memberOf(p)
+	}
+	one := pod("zone = a,rack=", "old, spot")
+	for _, e := range one.endpoints(nil, []int{8000}) {
+		if got := fmt.Sprint(e.Labels, e.Taints); got != "map[rack: zone:a] [old spot]" || one.problem != "" {
+			t.Errorf("%s, %q", got, one.problem)
+		}
+	}
+	other, third := pod("zone=b,rack=", "old,spot"), pod("zone=a,rack=", "old")
+	if one.equal(&other) || one.equal(&third) {
+		t.Error("a change is none")
+	}
+	if bad := pod("zone", "a,,b"); bad.labels != nil || bad.taints != nil || !strings.Contains(bad.problem, AnnotationLabels) || !strings.Contains(bad.problem, AnnotationTaints) {
+		t.Errorf("%+v", bad)
+	}
+}
+
 // Annotations are bounded, in what is read and in what is kept.
 func TestHostileAnnotations(t *testing.T) {
 	names := func(n int) string { return strings.Repeat("m,", n-1) + "m" }
