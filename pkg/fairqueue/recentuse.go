@@ -55,10 +55,10 @@ func (u *recentUse) describe(now period, number func(int64)) {
 }
 
 // userUse is what a flow has used: recently, and beside the others. A class has those of its active flows in a list, in the
-// order in which they became active.
+// order in which they became active. The fields that every charge reads come first.
 type userUse struct {
-	recentUse
 	lag
+	recentUse
 	flow         *flow
 	older, newer *userUse
 }
@@ -66,9 +66,13 @@ type userUse struct {
 // used returns what the flow has used.
 func (s *share) used(now period) *userUse {
 	if s.elsewhere == nil {
-		s.elsewhere = new(elsewhere)
-	}
-	if s.elsewhere.mine == nil {
+		both := new(struct { // side by side, since each charge reads both
+			elsewhere
+			userUse
+		})
+		both.mine, s.elsewhere = &both.userUse, &both.elsewhere
+		both.period, both.flow = now, s.flow
+	} else if s.elsewhere.mine == nil {
 		s.elsewhere.mine = &userUse{recentUse: recentUse{period: now}, flow: s.flow}
 	}
 	return s.elsewhere.mine
