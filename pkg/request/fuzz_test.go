@@ -23,7 +23,12 @@ func fuzzConfig() Config {
 	cfg.Objectives = []Objective{{Name: "batch", Priority: -1}}
 	cfg.TenantPolicies = map[string]TenantPolicy{"*": {MaxClass: "default"}, "vip": {MaxClass: "critical"}}
 	cfg.Criticality.Header = "x-class"
-	cfg.TrustedHeaders = TrustedHeaders{Model: "x-model", Cost: "x-cost", InputTokens: "x-input"}
+	cfg.TrustedHeaders = TrustedHeaders{Model: "x-model", Cost: "x-cost", InputTokens: "x-input", Requirements: "x-needs"}
+	inFamilies(&cfg)
+	cfg.PolicyClass = PolicyClass{
+		Headers: []string{"x-policy"}, PriorityHeader: "x-priority", MaxPriority: 9, MaxStrictPriority: 3,
+		Hints:   []string{"priority", "strict_priority", "osl", "latency_sensitivity"},
+	}
 	cfg.DeadlineHeaders = []string{"x-deadline-ms", "grpc-timeout"}
 	return cfg
 }
@@ -31,6 +36,7 @@ func fuzzConfig() Config {
 // trusted are the headers of fuzzConfig that a request may have only once.
 var trusted = []string{
 	"x-tenant", "x-class", "x-llm-d-inference-objective", "x-model", "x-cost", "x-input", "x-deadline-ms", "grpc-timeout",
+	"x-needs", "x-policy", "x-priority",
 }
 
 // FuzzRequest: whatever a client sends, reading does not panic, and says the same of the same request. A refusal names
@@ -43,6 +49,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add(":method POST :path /v1/messages x-tenant a x-tenant b", `{"model":7}`, "", uint8(2), false, false)
 	f.Add(":method POST :path /generate content-length 99 grpc-timeout 5S", `{"model":"m","model":"plain"}`, "", uint8(3), false, true)
 	f.Add(":method POST :path /v1/embeddings x-input 7 x-llm-d-inference-objective batch", `{"model":"m","input":["a","b"]}`, "", uint8(4), false, false)
+	f.Add(":method POST :path /v1/completions x-needs zone=a,~old x-policy batch x-priority 5", `{"model":"m","nvext":{"agent_hints":{"priority":7,"strict_priority":9,"osl":3}}}`, "", uint8(2), false, false)
 	f.Add(":method POST :path /v1/audio/transcriptions content-type multipart/form-data;boundary=b", "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm\r\n--b--\r\n", "", uint8(2), false, false)
 	f.Fuzz(func(t *testing.T, text, content, subset string, mode uint8, end, part bool) {
 		pairs := strings.Split(text, " ")
@@ -90,6 +97,11 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		checkEdits(t, q, content)
+		q.Classify(int64(len(content)))
+		if c := q.Class; !slices.ContainsFunc(q.rules.cfg.Classes, func(known Class) bool { return known.Name == c.Class }) ||
+			c.Ring != "" || c.Priority < 0 || c.Priority > 9 || c.Strict < 0 || c.Strict > 3 {
+			t.Errorf("the class %+v", c)
+		}
 	})
 }
 
