@@ -74,7 +74,7 @@ func TestLanesOfNeeds(t *testing.T) {
 		lacking(NeedImage, 0, "10.0.0.1:80", "a"), ready(1, "10.0.0.2:80", "a"), ready(2, "10.0.0.3:80", "b"),
 		lacking(NeedImage|NeedAudio, 3, "10.0.0.4:80", "b"),
 	}
-	any := []Endpoint{lacking(NeedImage, 0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")}
+	unlisted := []Endpoint{lacking(NeedImage, 0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")}
 	for _, test := range []struct {
 		name string
 		pool []Endpoint
@@ -89,7 +89,7 @@ func TestLanesOfNeeds(t *testing.T) {
 		{"an image, and what all meet", stated, Ask{Model: "a", Needs: both}, "model=a needs=image"},
 		{"both count", stated, Ask{Model: "b", Needs: NeedImage | NeedAudio}, "model=b needs=image,audio"},
 		{"without a model", stated, Ask{Needs: NeedAudio}, "needs=audio"},
-		{"no lists", any, Ask{Model: "a", Needs: NeedImage}, "needs=image"},
+		{"no lists", unlisted, Ask{Model: "a", Needs: NeedImage}, "needs=image"},
 		{"within a subset", stated, Ask{Model: "a", Needs: NeedImage, Subset: subsetOf("10.0.0.1", "10.0.0.2").Subset}, "subset=10.0.0.1,10.0.0.2 model=a needs=image"},
 	} {
 		q, err := mustNew(t).Prepare(NewSnapshot(1, test.pool), test.ask)

@@ -198,7 +198,7 @@ func (w *world) changePool() {
 			e.MaxInFlight = 1 + w.r.IntN(4)
 		}
 		if lacking && w.r.IntN(2) == 0 {
-			e.Lacks = w.need() | w.need()
+			e.Lacks = w.twoNeeds()
 		}
 		pool = append(pool, e)
 	}
@@ -213,10 +213,16 @@ func (w *world) changePool() {
 // need draws a need.
 func (w *world) need() Needs { return 1 << w.r.IntN(3) }
 
+// twoNeeds draws one or two.
+func (w *world) twoNeeds() Needs {
+	one := w.need()
+	return one | w.need()
+}
+
 func (w *world) arrive() {
 	ask := Ask{Model: worldModels[w.r.IntN(len(worldModels))]}
 	if w.r.IntN(3) == 0 {
-		ask.Needs = w.need() | w.need()
+		ask.Needs = w.twoNeeds()
 	}
 	if w.r.IntN(2) == 0 {
 		ask.Subset.Set = true

@@ -55,8 +55,13 @@ func (p *Points) check(ps *invalid.Problems) {
 		name  string
 		value int64
 	}{
-		{"Loaded", p.Loaded}, {"Utilisation", p.Utilisation}, {"UtilisationUnknown", p.UtilisationUnknown}, {"Queue", p.Queue},
-		{"Throughput", p.Throughput}, {"Latency", p.Latency}, {"LatencyUnknown", p.LatencyUnknown},
+		{"Loaded", p.Loaded},
+		{"Utilisation", p.Utilisation},
+		{"UtilisationUnknown", p.UtilisationUnknown},
+		{"Queue", p.Queue},
+		{"Throughput", p.Throughput},
+		{"Latency", p.Latency},
+		{"LatencyUnknown", p.LatencyUnknown},
 	} {
 		invalid.Within(ps, invalid.At("Points", term.name), term.value, 0, MaxPoints)
 	}

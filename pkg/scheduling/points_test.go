@@ -15,7 +15,7 @@ func pointing(t testing.TB, change ...func(*Config)) *Scheduler {
 }
 
 // pointBoard returns a board with n idle endpoints of model "a" and bounds of 10 requests.
-func pointBoard(t testing.TB, s *Scheduler, n int, change func(i int, e *Endpoint)) *Board {
+func pointBoard(s *Scheduler, n int, change func(i int, e *Endpoint)) *Board {
 	pool := make([]Endpoint, n)
 	for i, address := range addresses(n) {
 		pool[i] = ready(EndpointID(i), address, "a")
@@ -82,7 +82,7 @@ func TestMeansOfMindRouter(t *testing.T) {
 		{500_000, 100 * time.Millisecond, 200 * time.Millisecond, 150 * time.Millisecond},
 		{Millionths, 100 * time.Millisecond, 20 * time.Millisecond, 20 * time.Millisecond},
 	} {
-		b := pointBoard(t, pointing(t, func(c *Config) { c.Points.Alpha = test.alpha }), 1, nil)
+		b := pointBoard(pointing(t, func(c *Config) { c.Points.Alpha = test.alpha }), 1, nil)
 		b.Completed(0, test.first, 500)
 		if l := b.spots[0].load(); l.Latency != test.first.Microseconds() || l.Pace != 2*test.first.Microseconds() {
 			t.Errorf("after the first: %d and %d µs", l.Latency, l.Pace)
@@ -106,11 +106,11 @@ func TestMeansOfMindRouter(t *testing.T) {
 			t.Errorf("after the longest answer: %d and %d µs", l.Latency, l.Pace)
 		}
 	}
-	b := pointBoard(t, pointing(t), 1, nil)
+	b := pointBoard(pointing(t), 1, nil)
 	if b.Completed(0, 0, 1000); b.spots[0].means.latency != 1 || b.spots[0].means.pace != 1 {
 		t.Errorf("an answer at once is unknown: %+v", b.spots[0].means)
 	}
-	b = pointBoard(t, mustNew(t), 1, nil)
+	b = pointBoard(mustNew(t), 1, nil)
 	if b.Completed(0, time.Second, 1); b.Times() || b.spots[0].means != (means{}) {
 		t.Error("another policy counts times")
 	}
@@ -154,7 +154,7 @@ func TestChoicesOfMindRouter(t *testing.T) {
 		{"one that never answered is tried", 2, func(b *Board) { b.Completed(0, 20*time.Second, 1) }, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := pointBoard(t, pointing(t), test.n, nil)
+			b := pointBoard(pointing(t), test.n, nil)
 			test.state(b)
 			q := prepare(t, b, ask)
 			for _, c := range b.Explain(q).Candidates {
@@ -166,12 +166,12 @@ func TestChoicesOfMindRouter(t *testing.T) {
 		})
 	}
 	for _, loaded := range []EndpointID{0, 1} { // 10 for the model, and 10 less for a request: equals
-		b := pointBoard(t, pointing(t, func(c *Config) { c.Points.Loaded = 10 }), 2, nil)
+		b := pointBoard(pointing(t, func(c *Config) { c.Points.Loaded = 10 }), 2, nil)
 		b.SetSignals(1-loaded, Signals{Known: true, Unloaded: &Unloaded{Models: []string{"a"}}})
 		hold(t, b, loaded, 1)
 		wantPlaced(t, b, prepare(t, b, ask), BelowLower, 0)
 	}
-	b := pointBoard(t, pointing(t), 3, func(i int, e *Endpoint) { e.Priority = []int{0, 2, -1}[i] })
+	b := pointBoard(pointing(t), 3, func(i int, e *Endpoint) { e.Priority = []int{0, 2, -1}[i] })
 	hold(t, b, 1, 1) // 10 points less
 	wantPlaced(t, b, prepare(t, b, ask), BelowLower, 1)
 }
@@ -195,7 +195,7 @@ func TestPointsAgainstSums(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		n := []int{3, 9, 3 * few}[seed%3]
-		b := pointBoard(t, pointing(t), n, func(i int, e *Endpoint) {
+		b := pointBoard(pointing(t), n, func(_ int, e *Endpoint) {
 			e.Priority = r.IntN(3) - 1
 			e.Models = []string{"a", "b"}
 		})
@@ -292,7 +292,8 @@ func TestPointsAreBounded(t *testing.T) {
 	}
 	by := &pointed{most}
 	for _, l := range []Load{
-		{Priority: MaxPriority, Signals: utilised(0)}, {Priority: -MaxPriority, Signals: utilised(100), Held: 1 << 40, Latency: longestAnswer, Pace: longestAnswer},
+		{Priority: MaxPriority, Signals: utilised(0)},
+		{Priority: -MaxPriority, Signals: utilised(100), Held: 1 << 40, Latency: longestAnswer, Pace: longestAnswer},
 		{Priority: MaxPriority, Latency: 1, Pace: 1},
 	} {
 		bonus, _ := by.bonus()
@@ -306,7 +307,7 @@ func BenchmarkPlaceByPoints(b *testing.B) {
 	for _, n := range []int{100, 2000} {
 		for _, unloaded := range []int{0, n / 2, n - 1} {
 			b.Run(fmt.Sprintf("%d/unloaded=%d", n, unloaded), func(b *testing.B) {
-				board := pointBoard(b, pointing(b), n, nil)
+				board := pointBoard(pointing(b), n, nil)
 				none := &Unloaded{Models: []string{"a"}}
 				for i := range unloaded {
 					board.SetSignals(EndpointID(i), Signals{Known: true, Unloaded: none})
@@ -328,7 +329,7 @@ func BenchmarkPlaceByPoints(b *testing.B) {
 // A request for an adapter gets the points of a loaded model where requests for it have gone, of the endpoints that it may use.
 func TestPointsOfAdapters(t *testing.T) {
 	for _, n := range []int{3, 3 * few} {
-		b := pointBoard(t, pointing(t), n, func(_ int, e *Endpoint) { e.Models = []string{"a", "lora"} })
+		b := pointBoard(pointing(t), n, func(_ int, e *Endpoint) { e.Models = []string{"a", "lora"} })
 		ask := Ask{Model: "lora", Adapter: true}
 		hold(t, b, 0, 1)
 		wantPlaced(t, b, prepare(t, b, ask), BelowLower, 1, 1, 1) // it stays where it was loaded, though others are idle
