@@ -249,7 +249,7 @@ func (l *level) enter(s *share) {
 func (l *level) used(s *share, cost Cost, p *receipt) {
 	if f := l.fair; f != nil {
 		now := f.period()
-		f.recent.add(now, now, s.used(now).add(now, now, int64(cost)))
+		f.recent.add(now, now, s.used(f).add(now, now, int64(cost)))
 		l.stale = f.spend(s, increment(cost, s.weight)) || l.stale
 		p.noteUse(now, cost)
 	}
@@ -268,7 +268,7 @@ func (l *level) corrected(s *share, to Cost, p *receipt) {
 	if now-then >= recentPeriods {
 		by, at = max(by, 0), now
 	}
-	f.recent.add(now, at, s.used(now).add(now, at, by))
+	f.recent.add(now, at, s.used(f).add(now, at, by))
 	l.stale = f.spend(s, increment(to, p.weight)-increment(was, p.weight)) || l.stale
 	p.noteUse(then, to)
 }

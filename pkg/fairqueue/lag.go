@@ -33,7 +33,7 @@ func (l *lags) mean() VirtualTime {
 
 // enter notes that s is active, with the weight that it has now.
 func (f *fairLevel) enter(s *share) {
-	u := s.used(f.period())
+	u := s.used(f)
 	if u.weight == s.weight {
 		return
 	}
@@ -100,16 +100,19 @@ func (l *lags) count(u *userUse, w Weight) {
 // spend adds to the virtual use of s. It reports whether the mean has gone so far that all flows must be kept near it, since
 // virtual uses roll over.
 func (f *fairLevel) spend(s *share, by VirtualTime) (far bool) {
-	u := s.used(f.period())
+	u := s.used(f)
 	if u.spent += by; u.weight == 0 {
 		return false
 	}
 	f.sum.add(u.weight, int64(by))
-	mean := f.mean()
-	f.near(u, mean)
 	if u.weight != s.weight {
 		f.enter(s)
 	}
+	if u.spent-f.base+largestStep <= 2*largestStep {
+		return false // this one is near the base, so it has taken the mean no further than that
+	}
+	mean := f.mean()
+	f.near(u, mean)
 	if far = rebaseEvery.before(mean-f.base) || rebaseEvery.before(f.base-mean); far {
 		f.sum.add(f.weights, -int64(mean-f.base))
 		f.base = mean

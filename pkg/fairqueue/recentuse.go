@@ -64,16 +64,16 @@ type userUse struct {
 }
 
 // used returns what the flow has used.
-func (s *share) used(now period) *userUse {
+func (s *share) used(f *fairLevel) *userUse {
 	if s.elsewhere == nil {
 		both := new(struct { // side by side, since each charge reads both
 			elsewhere
 			userUse
 		})
 		both.mine, s.elsewhere = &both.userUse, &both.elsewhere
-		both.period, both.flow = now, s.flow
+		both.period, both.flow = f.period(), s.flow
 	} else if s.elsewhere.mine == nil {
-		s.elsewhere.mine = &userUse{recentUse: recentUse{period: now}, flow: s.flow}
+		s.elsewhere.mine = &userUse{recentUse: recentUse{period: f.period()}, flow: s.flow}
 	}
 	return s.elsewhere.mine
 }
