@@ -45,10 +45,10 @@ func (m *Machine) adoptBusy() {
 }
 
 // blocked reports whether the endpoints that w may use are too busy for its class.
-func (m *Machine) blocked(w *Waiter) bool {
-	if !m.busies {
-		return false
-	}
+func (m *Machine) blocked(w *Waiter) bool { return m.busies && m.tooBusy(w) }
+
+// tooBusy is blocked where there are busy rules.
+func (m *Machine) tooBusy(w *Waiter) bool {
 	class := m.queue.NumberOfClass(&w.queued)
 	return class >= 0 && m.ruleOf[class] >= 0 && m.placer.Busy(w.placement, m.ruleOf[class])
 }

@@ -36,8 +36,11 @@ func (m *Machine) meter(w *Waiter, a *Arrival) {
 
 // withinQuota reserves what an arrival is estimated to use of its tenant's quota, and reports whether there is room for it.
 // It does so once, even if the decision is made again after a panic.
-func (m *Machine) withinQuota(w *Waiter) bool {
-	if w.rare == nil || w.rare.limit.None() || w.rare.hold.Held() {
+func (m *Machine) withinQuota(w *Waiter) bool { return w.rare == nil || m.reservesQuota(w) }
+
+// reservesQuota is withinQuota for a request that may have a limit.
+func (m *Machine) reservesQuota(w *Waiter) bool {
+	if w.rare.limit.None() || w.rare.hold.Held() {
 		return true
 	}
 	r := &w.rare.metered
@@ -73,3 +76,6 @@ func (w *Waiter) Quota() (s QuotaStanding, ok bool) {
 	}
 	return w.rare.standing, w.rare.standing.Limit > 0
 }
+
+// Metered reports whether a quota counts the request.
+func (w *Waiter) Metered() bool { return w.rare != nil && w.rare.standing.Limit > 0 }

@@ -67,17 +67,22 @@ func renew[T any](list []T) []T {
 	return list[:0]
 }
 
-// tidy releases reservations and parks flows, if there are any to be released or parked.
+// tidy releases reservations, parks flows and follows busy pools, if there may be any of them.
 func (m *Machine) tidy() {
-	if len(m.pending.freed)+len(m.pending.touched) > 0 {
-		m.freeAndPark()
+	if m.busies || len(m.pending.freed)+len(m.pending.touched) > 0 {
+		m.tidyUp()
 	}
+}
+
+// tidyUp is tidy, which is inlined.
+func (m *Machine) tidyUp() {
+	m.freeAndPark()
 	if m.busies {
 		m.followBusy()
 	}
 }
 
-// freeAndPark is tidy. It parks only after the lanes have been examined, since a flow without a ready endpoint is not
+// freeAndPark releases reservations and parks flows. It parks only after the lanes have been examined, since a flow without a ready endpoint is not
 // parked.
 func (m *Machine) freeAndPark() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {

@@ -138,7 +138,7 @@ func (l *Lease) OnRequestComplete(done Completion) {
 func (c *RequestQueueController) complete(w *waiter, done Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
-	_, metered := w.Quota()
+	metered := w.Metered()
 	judged := c.machine.Judges() && !done.Unsent && done.Status > 0
 	if judged || metered || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
 		now = time.Now()
