@@ -15,8 +15,10 @@ func inFamilies(c *Config) {
 		DefaultFamily: "standard", Buckets: []request.Bucket{{Name: "cached"}, {MinTokens: 3072, Name: "uncached"}},
 	}
 	c.Classes = []request.Class{
-		{Name: "std-cached", Family: "standard", Bucket: "cached"}, {Name: "std-uncached", Family: "standard", Bucket: "uncached"},
-		{Name: "batch-cached", Family: "batch", Bucket: "cached"}, {Name: "batch-uncached", Family: "batch", Bucket: "uncached"},
+		{Name: "std-cached", Family: "standard", Bucket: "cached"},
+		{Name: "std-uncached", Family: "standard", Bucket: "uncached"},
+		{Name: "batch-cached", Family: "batch", Bucket: "cached"},
+		{Name: "batch-uncached", Family: "batch", Bucket: "uncached"},
 		{Name: "probes"},
 	}
 }

@@ -11,8 +11,10 @@ import (
 func inFamilies(c *Config) {
 	c.Ring = Ring{DefaultFamily: "standard", Buckets: []Bucket{{0, "cached"}, {3072, "uncached"}}}
 	c.Classes = []Class{
-		{"", "std-cached", "standard", "cached"}, {"", "std-uncached", "standard", "uncached"},
-		{"", "batch-cached", "batch", "cached"}, {"", "batch-uncached", "batch", "uncached"},
+		{"", "std-cached", "standard", "cached"},
+		{"", "std-uncached", "standard", "uncached"},
+		{"", "batch-cached", "batch", "cached"},
+		{"", "batch-uncached", "batch", "uncached"},
 		{Name: "probes"},
 	}
 }
@@ -67,9 +69,12 @@ func TestClassesOfAModel(t *testing.T) {
 		uncached     int64
 		want         fairqueue.Path
 	}{
-		{"m", "batch", 63, fairqueue.Path{Ring: "m", Class: "m-short"}}, {"m", "batch", 64, fairqueue.Path{Ring: "m", Class: "m-long"}},
-		{"m", "", 64, fairqueue.Path{Ring: "m", Class: "m-long"}}, {"other", "batch", 64, fairqueue.Path{Class: "batch-cached"}},
-		{"x", "", 4000, fairqueue.Path{Class: "std-uncached"}}, {"plain", "two", 4000, fairqueue.Path{Ring: "plain", Class: "two"}},
+		{"m", "batch", 63, fairqueue.Path{Ring: "m", Class: "m-short"}},
+		{"m", "batch", 64, fairqueue.Path{Ring: "m", Class: "m-long"}},
+		{"m", "", 64, fairqueue.Path{Ring: "m", Class: "m-long"}},
+		{"other", "batch", 64, fairqueue.Path{Class: "batch-cached"}},
+		{"x", "", 4000, fairqueue.Path{Class: "std-uncached"}},
+		{"plain", "two", 4000, fairqueue.Path{Ring: "plain", Class: "two"}},
 		{"plain", "", 4000, fairqueue.Path{Ring: "plain"}},
 		{"plain", "batch", 4000, fairqueue.Path{Ring: "plain", Class: "batch"}}, // the queue knows no such class: the first
 	} {

@@ -35,8 +35,10 @@ func TestHints(t *testing.T) {
 
 // A body with hints is as valid as without: what is broken in them breaks it, and what nests too deeply.
 func TestHintsAreJSON(t *testing.T) {
-	for _, broken := range []string{`{"nvext":{"agent_hints":{"priority":}}}`, `{"nvext":{"agent_hints":{"priority":5}`, `{"nvext":{"a":[}}`,
-		`{"nvext":{"agent_hints":{"x":` + strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth) + `}}}`} {
+	for _, broken := range []string{
+		`{"nvext":{"agent_hints":{"priority":}}}`, `{"nvext":{"agent_hints":{"priority":5}`, `{"nvext":{"a":[}}`,
+		`{"nvext":{"agent_hints":{"x":` + strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth) + `}}}`,
+	} {
 		if _, err := scan([]byte(broken)); err == nil {
 			t.Errorf("%.60s is valid", broken)
 		}
