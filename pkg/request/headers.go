@@ -32,7 +32,8 @@ const (
 )
 
 // maxSlots bounds the headers that Weir reads: each request has a place and a bit for each of them. Validate allows 16 in
-// the flow's key, 16 deadlines, 4 objectives, 2 classes and 8 others beside the fixed ones; one more is noSlot.
+// the flow's key and the sources of roles together, 16 deadlines, 4 objectives, 2 classes and 8 others beside the fixed
+// ones; one more is noSlot.
 const maxSlots = numFixedSlots + 16 + 16 + maxObjectiveHeaders + maxClassHeaders + 8 + 1
 
 const _ = uint(64 - maxSlots) // the bits of Slots

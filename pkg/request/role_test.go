@@ -1,6 +1,7 @@
 package request
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -61,5 +62,37 @@ func TestNoRoles(t *testing.T) {
 	s := sent{cfg: DefaultConfig(), headers: chat("x-role", "faculty", "x-role", "faculty")}
 	if q := s.must(t); q.Role != "" || q.Class != nil {
 		t.Errorf("role %q, path %+v", q.Role, q.Class)
+	}
+}
+
+// A request has a place for each header that the largest valid configuration names. One more in the flow's key and the sources
+// of roles together is refused.
+func TestEveryHeaderHasAPlace(t *testing.T) {
+	s := sent{cfg: DefaultConfig()}
+	c := &s.cfg
+	names := func(prefix string, n int) (list []string) {
+		for i := range n {
+			list = append(list, prefix+strconv.Itoa(i))
+		}
+		return list
+	}
+	c.FlowKey, c.RoleSources = names("header:x-flow-", 10), names("header:x-role-", 6)
+	c.RoleSources = append(c.RoleSources, c.FlowKey[0]) // one header, once more
+	c.DeadlineHeaders = names("x-deadline-", maxDeadlineHeaders)
+	c.Criticality.ObjectiveHeaders, c.Criticality.Header = names("x-objective-", maxObjectiveHeaders), "x-tier"
+	c.PolicyClass.Headers = names("x-class-", maxClassHeaders)
+	c.PolicyClass.PriorityHeader, c.PolicyClass.StrictPriorityHeader = "x-priority", "x-strict"
+	c.TrustedHeaders = TrustedHeaders{Model: "x-model", Cost: "x-cost", InputTokens: "x-input", Requirements: "x-requirements"}
+	c.Affinity.Mode, c.Affinity.Session = AffinitySession, "header:x-session"
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s.headers = chat("x-role-5", "none", "x-session", "s", "x-flow-9", "ann")
+	if q := s.must(t); q.Flow != "ann" {
+		t.Errorf("flow %q, want the tenant's", q.Flow)
+	}
+	c.RoleSources = append(c.RoleSources, "header:x-role-6")
+	if err := c.Validate(); err == nil || err.Error() != "RoleSources: 17 headers: must be at most 16, together with those of FlowKey" {
+		t.Errorf("got %v", err)
 	}
 }

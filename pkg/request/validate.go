@@ -88,6 +88,9 @@ func (c *Config) checkRoles(ps *invalid.Problems) {
 			ps.Add(at.At(i), text, "must be header:NAME, metadata:NAMESPACE/PATH or attribute:NAME")
 		}
 	}
+	if n := headersOf(slices.Concat(c.FlowKey, c.RoleSources)); len(c.RoleSources) > 0 && n > maxSources {
+		ps.Add(at, invalid.Shown(strconv.Itoa(n)+" headers"), "must be at most %d, together with those of %s", maxSources, invalid.At("FlowKey"))
+	}
 	names := slices.Sorted(maps.Keys(c.Roles))
 	if c.DefaultRole != "" {
 		invalid.OneOf(ps, invalid.At("DefaultRole"), c.DefaultRole, names)
@@ -100,6 +103,17 @@ func (c *Config) checkRoles(ps *invalid.Problems) {
 			}
 		}
 	}
+}
+
+// headersOf returns how many headers sources name.
+func headersOf(sources []string) int {
+	names := make(map[string]bool)
+	for _, text := range sources {
+		if s, bad := parseSource(text); bad == nil && s.kind == fromHeader {
+			names[strings.ToLower(s.name)] = true
+		}
+	}
+	return len(names)
 }
 
 // checkTiers checks the order of the tiers; the queue, which owns them, checks the rest.
