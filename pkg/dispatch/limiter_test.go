@@ -19,8 +19,13 @@ func TestLimiter(t *testing.T) {
 		}
 	}
 	for _, step := range []struct{ at, wait time.Duration }{
-		{0, 500 * time.Millisecond}, {0, 500 * time.Millisecond}, {400 * time.Millisecond, 100 * time.Millisecond},
-		{500 * time.Millisecond, 0}, {500 * time.Millisecond, 500 * time.Millisecond}, {1500 * time.Millisecond, 0}, {1500 * time.Millisecond, 0},
+		{0, 500 * time.Millisecond},
+		{0, 500 * time.Millisecond},
+		{400 * time.Millisecond, 100 * time.Millisecond},
+		{500 * time.Millisecond, 0},
+		{500 * time.Millisecond, 500 * time.Millisecond},
+		{1500 * time.Millisecond, 0},
+		{1500 * time.Millisecond, 0},
 		{1500 * time.Millisecond, 500 * time.Millisecond},
 	} {
 		if wait := l.take(at(step.at), c); wait != step.wait {

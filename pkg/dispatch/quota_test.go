@@ -81,18 +81,18 @@ func TestWhoIsOverItsQuotaDisplacesNobody(t *testing.T) {
 // or failed.
 func TestQuotaOfRequestsThatAreNotServed(t *testing.T) {
 	for name, ends := range map[string]func(b *bench, holder *Waiter) *Waiter{
-		"expired": func(b *bench, holder *Waiter) *Waiter {
+		"expired": func(b *bench, _ *Waiter) *Waiter {
 			w := b.uses(0, "ada", 50, StageWaiting)
 			b.clock = b.clock.Add(31 * time.Second)
 			b.event(func() { b.Advance(b.clock) })
 			return w
 		},
-		"cancelled": func(b *bench, holder *Waiter) *Waiter {
+		"cancelled": func(b *bench, _ *Waiter) *Waiter {
 			w := b.uses(0, "ada", 50, StageWaiting)
 			b.event(func() { b.Cancel(b.clock, w, OutcomeClientCancelled) })
 			return w
 		},
-		"drained": func(b *bench, holder *Waiter) *Waiter {
+		"drained": func(b *bench, _ *Waiter) *Waiter {
 			w := b.uses(0, "ada", 50, StageWaiting)
 			b.event(func() { b.Drain(b.clock) })
 			b.draining = false
@@ -104,7 +104,7 @@ func TestQuotaOfRequestsThatAreNotServed(t *testing.T) {
 			b.arrives(0, "bob", "", StageSent)
 			return w
 		},
-		"full": func(b *bench, holder *Waiter) *Waiter {
+		"full": func(b *bench, _ *Waiter) *Waiter {
 			cfg := b.Config()
 			cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = 1, 1
 			b.event(func() { _ = b.Configure(b.clock, cfg) })

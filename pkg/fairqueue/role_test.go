@@ -126,6 +126,9 @@ func TestBypassIsChargedByItsRole(t *testing.T) {
 	if admin, student := charged(q, "admin"), charged(q, "student"); admin*10 != student {
 		t.Errorf("an admin's is charged %d, a student's %d", admin, student)
 	}
+	if student, admin := charged(q, "student"), charged(q, "admin"); admin*10 != student {
+		t.Errorf("beside a student's in flight an admin's is charged %d, that %d", admin, student)
+	}
 	mustPush(t, q, in("student", "u"))
 	if admin, student := charged(q, "admin"), charged(q, "student"); admin != student {
 		t.Errorf("beside a student's that waits: %d and %d", admin, student)
@@ -180,6 +183,15 @@ func TestPlacesByRole(t *testing.T) {
 		if (displaced != nil) != (c.gone != "") || displaced != nil && displaced.Flow != c.gone {
 			t.Errorf("%s of %s: displaced %v, %v, want %q", c.user, c.role, displaced, err, c.gone)
 		}
+	}
+	// A request of a greater role gets no place for which its flow, with a lesser one among its requests, is too large.
+	q = queue(t, cfg)
+	for i := range 4 {
+		mustPush(t, q, in([]string{"student", "faculty"}[min(i, 1)], "mixed"))
+		mustPush(t, q, in("student", "sue"))
+	}
+	if displaced, err := q.Push(start, in("faculty", "mixed")); displaced != nil || err == nil {
+		t.Errorf("a fifth of two roles: displaced %v, %v", displaced, err)
 	}
 }
 

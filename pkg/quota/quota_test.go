@@ -255,3 +255,35 @@ func (a *Accounts) checkInvariants(t *testing.T) {
 		t.Fatalf("%d accounts in order, %d known", n, len(a.known))
 	}
 }
+
+// The ends of ranges: what leaves the window at a moment is gone then; a request of nothing counts as one token; nobody uses
+// less than nothing; and a window that was refunded is as empty as a new one.
+func TestEnds(t *testing.T) {
+	a, l := New(10), perMinute(100)
+	asks(t, a, 0, "ada", l, 40, 0)
+	var h Hold
+	if s, _ := a.Reserve(at(time.Minute), "ada", l, 0, &h); s != (Standing{Limit: 100, Remaining: 99, Reset: time.Minute}) {
+		t.Errorf("when the window has passed: %+v", s)
+	}
+	if s := a.Settle(at(time.Minute), &h, -50, l); s.Remaining != 100 {
+		t.Errorf("after a use of less than nothing: %+v", s)
+	}
+	a.checkInvariants(t)
+	asks(t, a, time.Minute+time.Second, "ada", l, 500, 0)
+}
+
+// A longer window after a reload keeps the short buckets of the former one, of which there are no more than before.
+func TestBucketsAreBounded(t *testing.T) {
+	a, short, long := New(10), Limit{Tokens: 1_000_000, Window: time.Second}, Limit{Tokens: 1_000_000, Window: time.Hour}
+	for i := range 59 {
+		asks(t, a, time.Duration(i)*17*time.Millisecond, "ada", short, 1, 0)
+	}
+	for i := range 59 {
+		asks(t, a, time.Second+time.Duration(i)*time.Minute, "ada", long, 1, 0)
+	}
+	var h Hold
+	if s, _ := a.Reserve(at(59*time.Minute+2*time.Second), "ada", long, 1, &h); s.Remaining != 1_000_000-119 {
+		t.Errorf("of 119 tokens: %+v", s)
+	}
+	a.checkInvariants(t)
+}

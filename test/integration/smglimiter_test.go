@@ -41,10 +41,11 @@ func TestLimiterOnTheWire(t *testing.T) {
 }
 
 // smg, "Fallback": a broken configuration never takes the data plane down. At start, with --on-invalid-config=defaults, Weir
-// serves by the defaults and says so; the first valid file takes effect, and a broken one after it changes nothing.
+// serves by the defaults of the profile and says so; the first valid file takes effect, and a broken one after it changes nothing.
 func TestDefectBrokenConfigurationAtStart(t *testing.T) {
 	t.Parallel()
-	file := newConfigFile(t, smgSlots(1, "tiers: [ { name: bulk, queueSise: 2 } ]\n"))
+	const slots = "profile: smg-priority\nrequestQueueController: { slotsPerBackend: 4 }\n"
+	file := newConfigFile(t, slots+"tiers: [ { name: bulk, queueSise: 2 } ]\n")
 	s := start(t, setup{
 		models: []modelsim.Config{modelsim.Fixed(8, time.Millisecond)},
 		flags:  []string{"--config-file=" + file.path, "--on-invalid-config=defaults"},
@@ -58,7 +59,7 @@ func TestDefectBrokenConfigurationAtStart(t *testing.T) {
 	}
 	valid("by the defaults", 0)
 	s.epp.told(1, "THE CONFIGURATION IS INVALID")
-	file.write(smgSlots(4, ""))
+	file.write(slots)
 	valid("by the corrected file", 1)
 	file.write("tiers: [")
 	valid("by the last file that was valid", 0)
