@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -156,9 +157,7 @@ func (im *mindRouterImport) set(v *mindRouterVariable) {
 		*v.points(&im.document.Scheduling.MindRouter) = int64(value / One)
 	}
 	var problems Problems
-	if err := im.document.Validate(); err != nil {
-		problems, _ = err.(Problems)
-	}
+	errors.As(im.document.Validate(), &problems)
 	for _, p := range problems {
 		if p.Path == v.key {
 			im.problems.add(v.name, im.values[v.name], "%s", p.Message)
