@@ -44,6 +44,7 @@ type simulateOptions struct {
 	seed            uint64
 	seeds           int
 	firstTokens     bool
+	peers           bool
 	speed           float64
 	repeat          int
 	requests        int
@@ -75,6 +76,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.Uint64Var(&o.seed, "seed", 1, "seed of arrivals, lengths and ties")
 	set.IntVar(&o.seeds, "seeds", 1, "number of runs of each configuration, with as many seeds from --seed on; the result has medians")
 	set.BoolVar(&o.firstTokens, "first-tokens", false, "Weir sees first tokens, as with the first-token gate")
+	set.BoolVar(&o.peers, "peers", false, "a result of each of some other routers as well: their published formulas, without a queue")
 	set.Float64Var(&o.speed, "speed", 1, "how much faster the requests of a trace arrive, 0.001 to 1000")
 	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
 	set.IntVar(&o.requests, "requests", 0, "number of requests after which a trace ends; 0: all")
@@ -143,7 +145,7 @@ func (o *simulateOptions) check() error {
 		without("--trace", "speed", "repeat", "requests", "flow")
 	}
 	if o.recording != "" {
-		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "record", "seeds", "estimates")
+		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "peers", "record", "seeds", "estimates")
 	}
 	for _, text := range o.estimates {
 		if _, err := simulate.ParseEstimates(text); err != nil {
@@ -154,6 +156,9 @@ func (o *simulateOptions) check() error {
 		bad("service", "has no use without --workload")
 	}
 	configs := (len(o.configs) + len(o.profiles)) * len(o.estimates)
+	if o.peers {
+		configs += len(simulate.Peers)
+	}
 	if o.record != "" && configs > 1 {
 		bad("record", "%d configurations: only one can be recorded", configs)
 	}
@@ -300,6 +305,9 @@ func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.
 		o.profiles = []string{config.DefaultProfile}
 	}
 	runs, problems := o.configurations()
+	if runs, err = o.withPeers(runs); err != nil {
+		problems = append(problems, err)
+	}
 	engines := o.pool()
 	if o.workload != "" {
 		text, err := readInput(o.workload)
@@ -361,6 +369,25 @@ func (o *simulateOptions) withEstimates(runs []simulate.Options) (all []simulate
 		}
 	}
 	return all
+}
+
+// peersConfig is the configuration under which other routers choose engines.
+const peersConfig = `profile: recommended
+requestQueueController: { enabled: false, slotsPerBackend: 64 }
+scheduling: { affinity: off }
+`
+
+// withPeers adds the other routers to the runs.
+func (o *simulateOptions) withPeers(runs []simulate.Options) ([]simulate.Options, error) {
+	if !o.peers {
+		return runs, nil
+	}
+	without, err := config.Load(config.Source{Text: []byte(peersConfig)})
+	for i := range simulate.Peers {
+		peer := &simulate.Peers[i]
+		runs = append(runs, simulate.Options{Name: peer.Name, Config: without, Peer: peer, Seed: o.seed, FirstTokens: o.firstTokens})
+	}
+	return runs, err
 }
 
 // pool returns the engines that the flags describe.

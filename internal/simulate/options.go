@@ -32,6 +32,8 @@ type Options struct {
 	Weights map[string]config.Decimal
 	// Seed determines all that is random.
 	Seed uint64
+	// Peer, if not nil, chooses engines in Weir's place; Config then has neither queue nor affinity.
+	Peer *Peer
 	// FirstTokens is set if Weir sees first tokens: a first-token gate, for example.
 	FirstTokens bool
 	// Estimates determine what requests are charged before their end.

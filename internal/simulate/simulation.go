@@ -33,6 +33,7 @@ const model = "model"
 type simulation struct {
 	source      Source
 	streams     extproc.Config
+	peers       *peers // nil: Weir decides
 	firstTokens bool
 	progress    func(part float64)
 	defaultTier int
@@ -81,6 +82,7 @@ type visit struct {
 	query  *scheduling.Query
 	prompt body.Blocks
 	placed prefix.Placement
+	unread int64 // with a peer
 }
 
 // newSimulation makes everything that takes part.
@@ -104,7 +106,7 @@ func newSimulation(o *Options, source Source) (*simulation, error) {
 	}
 	s.meter.Configure(s.streams.Tokens)
 	s.defaultTier = request.NewRules(&s.streams.Config).DefaultTier()
-	if err := s.openEngines(o.Engines); err != nil {
+	if err := s.openEngines(o.Engines, o.Peer); err != nil {
 		return nil, err
 	}
 	s.accounts.init(len(s.engines))
@@ -114,8 +116,8 @@ func newSimulation(o *Options, source Source) (*simulation, error) {
 	return s, nil
 }
 
-// openEngines makes the engines and tells the machine of them.
-func (s *simulation) openEngines(of []Engines) error {
+// openEngines makes the engines, and tells the machine and the peer of them.
+func (s *simulation) openEngines(of []Engines, peer *Peer) error {
 	var endpoints []scheduling.Endpoint
 	var caches []prefix.Endpoint // epp reads their sizes from the engines' metrics
 	var ready []stock.Backend
@@ -144,6 +146,9 @@ func (s *simulation) openEngines(of []Engines) error {
 	s.agenda = newAgenda(len(s.engines))
 	s.scrapes = newScrapes(len(s.engines), s.machine.Config().Stock.Follow)
 	s.affinity = newAffinity(&s.streams.Affinity, caches, s.engines[0].config.BlockSize, s.firstTokens)
+	if peer != nil {
+		s.follow(peer, newAffinity(&byPrefix, caches, s.engines[0].config.BlockSize, false))
+	}
 	s.setBackends(scheduling.NewSnapshot(1, endpoints), ready, nil)
 	s.carryOut(nil)
 	return nil
@@ -246,6 +251,10 @@ func (s *simulation) letArrive() error {
 		s.accounts.tooLong(v.asked.Flow)
 		s.loops.follow(&v.asked, s.now.Add(afterRejection).Sub(epoch))
 		return nil
+	}
+	if s.peers != nil {
+		endpoint, _ := s.board.Snapshot().ByID(scheduling.EndpointID(s.ask(v)))
+		subset = scheduling.Subset{Set: true, Entries: []string{endpoint.Address}}
 	}
 	a := dispatch.Arrival{Flow: v.asked.Flow, TierName: v.asked.Tier, Tier: s.defaultTier, Cost: 1, Owner: v}
 	if v.asked.Class != "" {
@@ -387,6 +396,7 @@ func (s *simulation) handle(e int, event *engine.Event) {
 	v := s.engines[e].running[event.ID]
 	if v.first.IsZero() && event.Tokens > 0 {
 		v.first = event.At
+		s.peers.began(v)
 		if s.firstTokens && !v.aborted {
 			s.firstByte(v.Granted())
 		}
@@ -400,6 +410,7 @@ func (s *simulation) handle(e int, event *engine.Event) {
 		return
 	}
 	delete(s.engines[e].running, event.ID)
+	s.peers.ended(v)
 	if v.aborted {
 		s.accounts.left(v)
 		return

@@ -117,7 +117,7 @@ func (f *fleet) ready(p Placement) (ready []Endpoint) {
 // below reports whether the lane, with its stock changed by so many, is below a bound. That of the whole pool always is:
 // its band is the ledger's.
 func (f *fleet) below(p Placement, bound Bound, change int) bool {
-	if bound >= Unbounded || p.(reach) == "" || f.scene.upper == 0 {
+	if bound >= Unbounded || p.(reach).whole() || f.scene.upper == 0 {
 		return true
 	}
 	if change == 0 {
@@ -127,11 +127,26 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	return len(f.ready(p)) > 0
 }
 
-// Read does nothing: the exploration knows no prompts.
+// Read does nothing: the exploration watches no first tokens.
 func (f *fleet) Read(*Reservation) {}
 
-// Regret is 0: the exploration knows no prompts.
-func (f *fleet) Regret(Placement, Bound, *EndpointSet) (int64, bool) { return 0, true }
+// Regret is the whole prompt where the endpoint that has it cached is ready, and another one would be picked.
+func (f *fleet) Regret(p Placement, bound Bound, except *EndpointSet) (int64, bool) {
+	cached := p.(reach).cached()
+	if !slices.Contains(f.ready(p), cached) {
+		return 0, true
+	}
+	switch f.pick(p, bound, except) {
+	case NoEndpoint:
+		return 0, false
+	case cached:
+		return 0, true
+	}
+	return cachedPrompt, true
+}
+
+// cachedPrompt is the length of a prompt that an endpoint has cached.
+const cachedPrompt = 1000
 
 func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 	best := NoEndpoint
@@ -220,7 +235,7 @@ func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(
 
 // Reach is asked for the poison as well, so it answers.
 func (f *fleet) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
-	if p.(reach) == "" {
+	if p.(reach).whole() {
 		return nil, true
 	}
 	if r := p.(reach); r.isModel() {
@@ -264,6 +279,9 @@ func (f *fleet) Lane(p Placement) string {
 	}
 	if r := p.(reach); r.isModel() {
 		return f.scene.lists[f.level].lane[r]
+	}
+	if p.(reach).whole() {
+		return ""
 	}
 	return string(p.(reach))
 }

@@ -257,7 +257,7 @@ func (w *world) check(g glance) error {
 			problems = append(problems, w.mayWait(s))
 		}
 	}
-	return errors.Join(append(problems, w.endsAgree(), w.usageAgrees(), w.circuitsAgree(g))...)
+	return errors.Join(append(problems, w.endsAgree(), w.usageAgrees(), w.circuitsAgree(g), w.matchesAgree())...)
 }
 
 // endsAgree: the placer's panics end those only that they are for, and nobody is told that no endpoint is ready while

@@ -38,6 +38,17 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "matches", depth: wholeLives, requests: 4, crowd: []int8{1}, pool: twoEndpoints(), start: 2,
+			kinds: []arrivalKind{{0, "a", "A"}, {0, "a", "B"}, {0, "b", "A"}, {0, "b", "B"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				unstarved(c)
+				perBackend(c, 1, 1)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:1], []TierConfig{{}}
+				c.Queue.Discipline, c.Queue.Order, c.Queue.LocalityQuantum = fairqueue.VTC, fairqueue.Locality, 1
+			},
+		},
+		{
 			name: "usage-in-weighted-tiers", depth: wholeLives, requests: 4, crowd: []int8{1}, pool: [][]int{{2}},
 			usage: []op{truesUp, completesDear},
 			kinds: []arrivalKind{{0, "a", ""}, {1, "a", ""}},

@@ -58,6 +58,9 @@ func (w *world) state() digest {
 	b := append(w.bytes[:0], byte(w.level), one(w.reloaded), byte(w.scene.requests-len(w.subjects)), byte(w.fleet.foreign[0]), byte(w.fleet.foreign[1]))
 	returning, others, victims, charged := w.returning[:0], w.others[:0], w.newest[:0], w.charged[:0]
 	for _, s := range w.subjects {
+		if s.waits() && s.kind.lane.cached() != NoEndpoint { // their order is that of their arrivals
+			b = append(append(b, s.kind.lane...), s.kind.flow...)
+		}
 		l := s.w.Granted()
 		switch {
 		case w.scene.usage != nil:

@@ -137,7 +137,7 @@ func (w *world) stepAgrees(g glance) error {
 				break
 			}
 			if o.waits() && !o.wasHeld && o.w.queued.Tier == s.w.queued.Tier &&
-				o.kind.flow == s.kind.flow && w.fleet.Lane(o.kind.lane) == w.fleet.Lane(s.kind.lane) && w.sameClass(o, s) {
+				o.kind.flow == s.kind.flow && w.fleet.Lane(o.kind.lane) == w.fleet.Lane(s.kind.lane) && w.sameClass(o, s) && !w.mayOvertake(s, o) {
 				return fmt.Errorf("%v goes before one of its flow that came before it", s)
 			}
 		}

@@ -67,13 +67,28 @@ func (k arrivalKind) within() time.Duration {
 	return time.Duration(ticks[0]-'0') * tick
 }
 
-// reach is a placement: "" is the whole pool, a digit that endpoint, a letter the endpoints that list that model.
+// reach is a placement: "" is the whole pool, a digit that endpoint, a letter the endpoints that list that model. "A" and "B" are
+// the whole pool, and the prompt is cached at endpoint 0 and 1.
 type reach string
 
 // isModel reports whether it names a model.
 func (r reach) isModel() bool { return r >= "a" }
 
-func (r reach) has(e Endpoint) bool { return r == "" || Endpoint(r[0]-'0') == e }
+// whole reports whether it is the whole pool.
+func (r reach) whole() bool { return r == "" || r == "A" || r == "B" }
+
+// cached returns the endpoint that has the prompt; NoEndpoint if none has.
+func (r reach) cached() Endpoint {
+	switch r {
+	case "A":
+		return 0
+	case "B":
+		return 1
+	}
+	return NoEndpoint
+}
+
+func (r reach) has(e Endpoint) bool { return r.whole() || Endpoint(r[0]-'0') == e }
 
 // world is one run of the machine under exploration. What streams, poppers and the timer would do are inputs.
 type world struct {

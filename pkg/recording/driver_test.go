@@ -557,6 +557,6 @@ func (d *driver) rate(q *scheduling.Query) {
 			r.Near = append(r.Near, id)
 		}
 	}
-	r.Watched = l.IntN(2) == 0
+	r.Watched = l.IntN(3) == 0
 	q.Rate(r)
 }

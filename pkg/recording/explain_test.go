@@ -17,7 +17,7 @@ import (
 // Explain says what happened: how many requests went before this one, of whose tier and flow, where it went, and how it
 // ended. The driver's own notes are the oracle.
 func TestExplain(t *testing.T) {
-	d := newDriver(t, 11, 1<<20, nil)
+	d := newDriver(t, 13, 1<<20, nil)
 	for range 1400 {
 		d.step()
 	}

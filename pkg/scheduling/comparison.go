@@ -47,9 +47,12 @@ func (delay) standing(l Load) Standing { return leastStock(l) }
 // cost implements comparison: tokens · (1 + n) · 64 / bound.
 func (delay) cost(l Load, tokens int64) Cost { return Cost(min(tokens, MaxPrompt) * load(l)) }
 
-// wait implements comparison: 4 · tokens. Of the time that those take the request waits all, and of its own reading the others
-// at the endpoint only suffer.
-func (delay) wait(tokens int64) Cost { return Cost(promptWeight * CostOne * min(tokens, mostPrompts)) }
+// wait implements comparison: 2 · tokens.
+func (delay) wait(tokens int64) Cost { return Cost(waitWeight * CostOne * min(tokens, mostPrompts)) }
+
+// waitWeight is how many uncached tokens of a request's own prompt one token before it is worth. With 4, prompts spread to engines
+// that have less of them, which costs more than it saves where caches are the bottleneck (ADR 0154).
+const waitWeight = 2
 
 // mostPrompts caps the tokens of the prompts before, so that a cost fits.
 const mostPrompts = 1 << 38

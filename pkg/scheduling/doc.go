@@ -55,7 +55,7 @@
 //
 // A request goes where it costs least, in tokens of delay, of those endpoints that it may use:
 //
-//	cost(e) = 4 × prompts(e) + u(e) × load(e)            u(e) = L − cached(e)
+//	cost(e) = 2 × prompts(e) + u(e) × load(e)            u(e) = L − cached(e)
 //	load(e) = (1 + held(e)) × 64 / bound(e)
 //
 // with prompts(e) the tokens that e has to read before, L those of the request's prompt, cached(e) those that the endpoint is

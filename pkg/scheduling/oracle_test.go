@@ -165,7 +165,7 @@ func (o *oracle) above(x waiting, e Endpoint) bool {
 func (o *oracle) full(e Endpoint) bool { return o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID] }
 
 // price returns what a request with so many uncached tokens costs at the endpoint, in 65,536ths of a token: tokens x 64 x
-// load, of which at most 2^40 counts, and four times the tokens that are to be read there before.
+// load, of which at most 2^40 counts, and twice the tokens that are to be read there before.
 func (o *oracle) price(e Endpoint, uncached int64) *big.Int {
 	load := new(big.Rat).Mul(o.load(e), big.NewRat(64<<16, 1))
 	whole := new(big.Int).Div(load.Num(), load.Denom())
@@ -175,7 +175,7 @@ func (o *oracle) price(e Endpoint, uncached int64) *big.Int {
 	if whole.Sign() == 0 {
 		whole = big.NewInt(1)
 	}
-	return whole.Add(whole.Mul(whole, big.NewInt(max(1, uncached))), big.NewInt(4*65536*o.toRead(e.ID)))
+	return whole.Add(whole.Mul(whole, big.NewInt(max(1, uncached))), big.NewInt(2*65536*o.toRead(e.ID)))
 }
 
 // choice returns the endpoints that the request may go to, best first.

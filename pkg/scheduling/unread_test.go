@@ -25,7 +25,7 @@ func watched(t *testing.T, b *Board, prompt int64, above ...Cached) *Query {
 	return q
 }
 
-// A long prompt that is being read keeps others away until its first token has come: each token before costs as much as four of
+// A long prompt that is being read keeps others away until its first token has come: each token before costs as much as two of
 // their own, however many requests are elsewhere.
 func TestPromptsThatAreBeingRead(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
@@ -35,7 +35,7 @@ func TestPromptsThatAreBeingRead(t *testing.T) {
 	long := b.Place(watched(t, b, 10_000), BelowUpper, nil)
 	wantUnread(t, b, 10_000, 0)
 	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 1) // of a prompt of which nothing is known
-	// 4 · 10,000 + 100 · 2 at the one, 4 · 100 · n + 100 · (2 + n) at the other: the latter is less up to n = 79.
+	// 2 · 10,000 + 100 · 2 at the one, 2 · 100 · n + 100 · (2 + n) at the other: the latter is less up to n = 66.
 	for range 50 {
 		wantPlaced(t, b, watched(t, b, 100), BelowUpper, 1)
 	}

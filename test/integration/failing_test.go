@@ -194,10 +194,10 @@ func TestATenantThatFailsEverywhere(t *testing.T) {
 	}
 }
 
-// An engine that is forty times slower than another gets less, and one that hangs next to nothing; the metrics name both.
+// An engine that is ten times slower than another gets less, and one that hangs next to nothing; the metrics name both.
 func TestASlowAndAHangingEngine(t *testing.T) {
 	t.Parallel()
-	quick, slow := modelsim.Fixed(8, 50*time.Millisecond), modelsim.Fixed(8, 2*time.Second)
+	quick, slow := modelsim.Fixed(8, 50*time.Millisecond), modelsim.Fixed(8, 500*time.Millisecond)
 	hangs := modelsim.Fixed(8, time.Minute)
 	s := start(t, setup{
 		models: []modelsim.Config{quick, slow, hangs},
