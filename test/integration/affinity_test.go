@@ -174,7 +174,7 @@ func TestPromptsThatAreBeingReadKeepOthersAway(t *testing.T) {
 	}
 	all := []*pending{send(0, 16_000)}
 	long, other := arrives()
-	for i := range 8 {
+	for i := range 5 {
 		all = append(all, send(i+1, 1000))
 		if at, _ := arrives(); at != other {
 			t.Fatalf("short request %d goes to the engine that reads the long prompt", i)
@@ -182,13 +182,13 @@ func TestPromptsThatAreBeingReadKeepOthersAway(t *testing.T) {
 	}
 	long.release <- struct{}{}
 	wantServed(t, "the long one", all[0].wait())
-	s.epp.waitFor(8, "weir_stock_level")
+	s.epp.waitFor(5, "weir_stock_level")
 	all = append(all, send(9, 1000))
 	if at, _ := arrives(); at != long {
-		t.Fatal("a short request goes to the engine that has eight prompts to read")
+		t.Fatal("a short request goes to the engine that has five prompts to read")
 	}
 	long.release <- struct{}{}
-	for range 8 {
+	for range 5 {
 		other.release <- struct{}{}
 	}
 	for _, a := range all {
