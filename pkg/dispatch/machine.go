@@ -265,7 +265,7 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	return w.stage != StageEnded || w.outcome != OutcomePreempted
 }
 
-// Prefilled means that the prompt of the lease has been read, since the first token has come: the place at its prefill engine,
+// Prefilled means that the prompt of the lease has been read, since the first token has come: its prefill place,
 // if it has one, is free. If its endpoint reads prompts itself, that is less busy. Only the first call has an effect.
 func (m *Machine) Prefilled(now time.Time, l *Lease) {
 	m.begin(now)

@@ -40,7 +40,7 @@ func TestGuaranteedCapacityOfCriticalFlows(t *testing.T) {
 			t.Errorf("another request of %s: displaced %v, %v, want %v", c.flow, displaced, err, c.want)
 		}
 	}
-	// What a flow has reserved is its own while it is tracked: with one of its requests waiting it still can queue three.
+	// A flow's reservation is its own while the flow is tracked: with one of its requests waiting it still can queue three.
 	if r := popNext(q); r.Flow != "a" {
 		t.Fatalf("popped %s", r.Flow)
 	}

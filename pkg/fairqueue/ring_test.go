@@ -259,7 +259,7 @@ func TestLimitsOfRings(t *testing.T) {
 	}
 }
 
-// What a flow is entitled to is its class's part of its ring, and the ring's of the tier.
+// A flow is entitled to its class's part of its ring, and to the ring's of the tier.
 func TestEntitledInRings(t *testing.T) {
 	q := classes(t, Stay, twoRings()...)
 	inRing(t, q, "x", "a", 1)

@@ -189,8 +189,8 @@ func hold(t testing.TB, b *Board, id EndpointID, n int) {
 	}
 }
 
-// Of random pools, small and large, the endpoint with the highest total is chosen of those with room, and the lowest ID among
-// equals, whatever the requests and statements before.
+// In random pools, small and large, the choice is the endpoint with the highest total of those with room, and the lowest ID
+// among equals, whatever the requests and statements before.
 func TestPointsAgainstSums(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -141,6 +141,9 @@ var others = map[string]string{
 	"max-loras":                            "vLLM",
 	"max-running-requests":                 "SGLang",
 	"routing-logic":                        "production-stack",
+	"rate-limit-tokens-per-second":         "SMG",
+	"max-concurrent-requests":              "SMG",
+	"queue-size":                           "SMG",
 	"session-key":                          "production-stack",
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Of two engines one can read images, and none makes embeddings. A chat with an image goes to the one that can, however busy
+// One of two engines can read images, and none makes embeddings. A chat with an image goes to the one that can, however busy
 // it is, and a request for embeddings is refused at once with its tag, while all engines are full and others wait: it would
 // never be served. Then an engine for embeddings comes, and it goes there.
 func TestRequestsGoWhereTheirNeedsAreMet(t *testing.T) {

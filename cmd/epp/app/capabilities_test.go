@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// What an engine states of itself counts where the source of its endpoint states nothing, as long as the endpoint is ready.
+// An engine's own statement counts where the source of its endpoint states nothing, as long as the endpoint is ready.
 func TestCapabilitiesThatEnginesState(t *testing.T) {
 	const image, audio = scheduling.NeedImage, scheduling.NeedAudio
 	stored := scheduling.NewSnapshot(1, []scheduling.Endpoint{

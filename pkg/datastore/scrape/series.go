@@ -100,7 +100,7 @@ var known = map[string][]series{
 		{engine: triton, what: blockTokens, labels: []label{{"kv_cache_block_type", "tokens_per"}}},
 	},
 
-	// Of Triton itself, and of NVIDIA's exporter, where an engine's page has its metrics.
+	// Triton's own series, and those of NVIDIA's exporter, where an engine's page has its metrics.
 	"nv_gpu_utilization":   {{engine: configured, what: utilised}},
 	"DCGM_FI_DEV_GPU_UTIL": {{engine: configured, what: utilisedPercent}},
 

@@ -32,7 +32,7 @@ func TestNeeds(t *testing.T) {
 		// OpenAI's responses.
 		{`{"input":[{"role":"user","content":[{"type":"input_image","image_url":"https://a.test/b.png"}]}]}`, image},
 		{`{"input":"type image_url"}`, Needs{}},
-		// What a tool was called with is text, whatever it looks like.
+		// The arguments of a tool are text, whatever they look like.
 		{chat(`{"type":"tool_use","id":"t","name":"n","input":{"type":"image","image_url":{"url":"x"}}}`), Needs{}},
 		{chat(`{"type":"text","text":"{\"type\":\"image_url\"}"}`), Needs{}},
 		{`{"messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{\"type\":\"image\"}"}}]}]}`, Needs{}},
