@@ -141,7 +141,9 @@ func TestABusyPoolBlocksAClass(t *testing.T) {
 	x := newPrompts(t, 1, 100, above(10), above(1000))
 	long := x.offers("a", 11)
 	waits, others := x.offers("a", 1), x.offers("b", 900)
-	x.want("gwg", long, waits, others)
+	if x.want("gwg", long, waits, others); !others.Bypassed() {
+		t.Error("an arrival of another class stands behind those that are blocked")
+	}
 	if why := x.m.FlowOf(x.now, waits).Why; why != "busy" {
 		t.Errorf("it waits for %q", why)
 	}

@@ -273,3 +273,15 @@ func TestEntitledInRings(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// A request that goes out of turn, because a place is free for it alone, takes no ring's turn.
+func TestAClaimIsNoTurnOfARing(t *testing.T) {
+	q := classes(t, Stay, twoRings()...)
+	inRing(t, q, "x", "a", 1)
+	claimed := inRing(t, q, "x", "b", 1)
+	inRing(t, q, "y", "a", 1)
+	q.Pop(q.Claim(claimed))
+	if got := rings(q, 2); got != "xy" {
+		t.Errorf("got %s, want x, whose turn it was, and y", got)
+	}
+}
