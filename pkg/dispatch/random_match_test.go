@@ -31,7 +31,7 @@ func (r *request) unread() int64 {
 	if known == nil || !known.Watched || r.streams {
 		return 0
 	}
-	return max(1, known.Prompt-known.Cached(dispatch.Endpoint(r.at)))
+	return max(1, known.Prompt-known.Cached(r.at))
 }
 
 // overtakes checks whom a request has overtaken when it is released.
