@@ -156,11 +156,14 @@ func TestEngine(t *testing.T) {
 	}
 	h.await(t, "the cache is cleared", func() bool { return h.clears > 0 && h.gaps == 0 })
 	n := 1
-	h.await(t, "the size is known", func() bool {
+	askUnlocked := func() { // so that events are heard meanwhile
 		h.mu.Unlock()
 		defer h.mu.Lock()
 		ask(n)
 		n++
+	}
+	h.await(t, "the size is known", func() bool {
+		askUnlocked()
 		return h.size > 0
 	})
 	if h.locked(func() { stored = int(h.size) }); stored > 1600 || stored < 1600*8/10 {
@@ -174,12 +177,11 @@ func TestEngine(t *testing.T) {
 	}
 	defer engine.Close()
 	h.await(t, "the restart is seen", func() bool {
-		h.mu.Unlock()
-		defer h.mu.Lock()
-		ask(n)
-		n++
+		askUnlocked()
 		return h.gaps == 1
 	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(h.log) != 1 || !strings.Contains(h.log[0], "WARNING") {
 		t.Errorf("the log has %q", h.log)
 	}
