@@ -16,11 +16,9 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-func number(n int64) *int64 { return &n }
-
 // above is a rule with a threshold of so many tokens.
 func above(tokens int64) scheduling.BusyRule {
-	return scheduling.BusyRule{PrefillTokens: number(tokens)}
+	return scheduling.BusyRule{PrefillTokens: new(tokens)}
 }
 
 // prompts is a machine over a board with classes, of which some have busy rules.
@@ -206,7 +204,7 @@ func TestABlockedClassKeepsItsDeficit(t *testing.T) {
 // frees its place at once.
 func TestLimitsOfAClass(t *testing.T) {
 	x := newPrompts(t, 2, 1, scheduling.BusyRule{}, scheduling.BusyRule{})
-	x.cfg.Queue.Classes[0].Limits = fairqueue.ClassLimits{Requests: number(1), RawTokens: number(5), CachedTokens: number(3)}
+	x.cfg.Queue.Classes[0].Limits = fairqueue.ClassLimits{Requests: new(int64(1)), RawTokens: new(int64(5)), CachedTokens: new(int64(3))}
 	if err := x.m.Configure(x.now, x.cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -223,8 +221,8 @@ func TestLimitsOfAClass(t *testing.T) {
 	x.pool[1].Ready = false // it is still known
 	x.setPool()
 	x.m.Cancel(x.now, first, dispatch.OutcomeClientCancelled)
-	if fourth := x.offers("a", 1); fourth.Stage() != dispatch.StageEnded || fourth.Failure() == nil ||
-		fourth.Failure().(*fairqueue.LimitError).Limit != fairqueue.LimitRawTokens {
+	fourth := x.offers("a", 1)
+	if x.want("e", fourth); !errors.As(fourth.Failure(), &limit) || limit.Limit != fairqueue.LimitRawTokens {
 		t.Errorf("100 tokens wait: %v", fourth.Failure())
 	}
 	x.m.Cancel(x.now, second, dispatch.OutcomeClientCancelled)
@@ -234,15 +232,15 @@ func TestLimitsOfAClass(t *testing.T) {
 	if s := x.m.State(); s.Queued != 1 {
 		t.Errorf("losing a backend leaves %d waiting", s.Queued)
 	}
-	if e := x.offers("a", 1); e.Failure() == nil || e.Failure().(*fairqueue.LimitError).Most != 1 {
-		t.Errorf("with one backend: %v", e.Failure())
+	if last := x.offers("a", 1); !errors.As(last.Failure(), &limit) || limit.Most != 1 {
+		t.Errorf("with one backend: %v", last.Failure())
 	}
 }
 
 // A limit of 0 with a threshold is pure shedding: an arrival goes at once or not at all.
 func TestPureShedding(t *testing.T) {
 	x := newPrompts(t, 1, 100, above(10))
-	x.cfg.Queue.Classes[0].Limits.Requests = number(0)
+	x.cfg.Queue.Classes[0].Limits.Requests = new(int64(0))
 	if err := x.m.Configure(x.now, x.cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +256,12 @@ func TestPureShedding(t *testing.T) {
 // The endpoints that a request may use decide: where those of one lane are busy, those of another are not, and of both only if
 // enough are. Without an endpoint nobody is busy, and the answer is that there is none.
 func TestBusyLanes(t *testing.T) {
-	x := newPrompts(t, 2, 100, scheduling.BusyRule{PrefillTokens: number(10), WorkerRatio: 950_000})
+	x := newPrompts(t, 2, 100, scheduling.BusyRule{PrefillTokens: new(int64(10)), WorkerRatio: 950_000})
 	long := x.offers("a", 11, 0)
-	at0, at1, any := x.offers("a", 1, 0), x.offers("a", 11, 1), x.offers("a", 1)
-	x.want("gwgw", long, at0, at1, any) // one of two is not enough, two are
+	at0, at1, free := x.offers("a", 1, 0), x.offers("a", 11, 1), x.offers("a", 1)
+	x.want("gwgw", long, at0, at1, free) // one of two is not enough, two are
 	x.first(at1)
-	x.want("wg", at0, any)
+	x.want("wg", at0, free)
 	x.pool[1].Ready = false
 	x.setPool()
 	last := x.offers("a", 1)
@@ -281,7 +279,7 @@ func TestBusyLanes(t *testing.T) {
 
 // The fraction goes by the most that an endpoint processes in a step, and changes with it.
 func TestBusyFraction(t *testing.T) {
-	x := newPrompts(t, 1, 100, scheduling.BusyRule{PrefillFraction: number(500_000)})
+	x := newPrompts(t, 1, 100, scheduling.BusyRule{PrefillFraction: new(int64(500_000))})
 	first := x.offers("a", 51)
 	waits := x.offers("a", 1)
 	x.want("gw", first, waits)

@@ -80,18 +80,18 @@ func (x *busyRun) configure() {
 		b := &x.cfg.Classes[i].Busy
 		*b = scheduling.BusyRule{}
 		if x.random.IntN(4) > 0 {
-			b.PrefillTokens = number(x.random.Int64N(100))
+			b.PrefillTokens = new(x.random.Int64N(100))
 		}
 		if x.random.IntN(3) == 0 {
-			b.PrefillFraction = number(x.random.Int64N(1_000_000))
+			b.PrefillFraction = new(x.random.Int64N(1_000_000))
 		}
 		if b.PrefillTokens != nil && x.random.IntN(2) == 0 {
 			b.WorkerRatio = 1 + x.random.Int64N(1_000_000)
 		}
 		c := &x.cfg.Queue.Classes[i]
 		if c.Limits = (fairqueue.ClassLimits{}); x.random.IntN(3) == 0 {
-			c.Limits.Requests = number(x.random.Int64N(4))
-			c.Limits.RawTokens = number(x.random.Int64N(200))
+			c.Limits.Requests = new(x.random.Int64N(4))
+			c.Limits.RawTokens = new(x.random.Int64N(200))
 		}
 		if x.m.Arrived() == 0 { // a class of another ring would be another class
 			c.Ring = []string{"", "r"}[x.random.IntN(2)]

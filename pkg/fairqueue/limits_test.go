@@ -5,8 +5,6 @@ import (
 	"testing"
 )
 
-func most(n int64) *int64 { return &n }
-
 // limited returns a queue with two classes, of which the first has limits.
 func limited(t *testing.T, l ClassLimits) *FairRequestQueue {
 	t.Helper()
@@ -38,7 +36,7 @@ func wantLimited(t *testing.T, q *FairRequestQueue, r *Request, backends int, ki
 
 // Golden of parity/dynamo.md, section 4: limits of 1 request, 5 raw and 3 cached tokens at 2 backends.
 func TestLimitsOfThreeKinds(t *testing.T) {
-	q := limited(t, ClassLimits{Requests: most(1), RawTokens: most(5), CachedTokens: most(3)})
+	q := limited(t, ClassLimits{Requests: new(int64(1)), RawTokens: new(int64(5)), CachedTokens: new(int64(3))})
 	for _, r := range []*Request{prompted("a", 8, 4), prompted("a", 100, 100)} {
 		wantLimited(t, q, r, 2, NumLimits, 0, 0)
 		mustPush(t, q, r)
@@ -50,7 +48,7 @@ func TestLimitsOfThreeKinds(t *testing.T) {
 
 // Golden of section 4: raw cap of 10. The request that crosses the limit is accepted, and losing a backend evicts nobody.
 func TestLimitOfRawTokens(t *testing.T) {
-	q := limited(t, ClassLimits{RawTokens: most(10)})
+	q := limited(t, ClassLimits{RawTokens: new(int64(10))})
 	mustPush(t, q, prompted("a", 11, 0))
 	wantLimited(t, q, prompted("a", 10, 0), 1, LimitRawTokens, 11, 10)
 	wantLimited(t, q, prompted("a", 10, 0), 2, NumLimits, 0, 0)
@@ -68,11 +66,11 @@ func TestOrderOfLimits(t *testing.T) {
 		limits ClassLimits
 		want   LimitKind
 	}{
-		{ClassLimits{most(1), most(5), most(3)}, LimitRequests},
-		{ClassLimits{most(2), most(5), most(3)}, LimitRawTokens},
-		{ClassLimits{most(2), most(9), most(3)}, LimitCachedTokens},
-		{ClassLimits{most(2), most(9), most(5)}, NumLimits},
-		{ClassLimits{nil, nil, most(3)}, LimitCachedTokens},
+		{ClassLimits{new(int64(1)), new(int64(5)), new(int64(3))}, LimitRequests},
+		{ClassLimits{new(int64(2)), new(int64(5)), new(int64(3))}, LimitRawTokens},
+		{ClassLimits{new(int64(2)), new(int64(9)), new(int64(3))}, LimitCachedTokens},
+		{ClassLimits{new(int64(2)), new(int64(9)), new(int64(5))}, NumLimits},
+		{ClassLimits{nil, nil, new(int64(3))}, LimitCachedTokens},
 	} {
 		q := limited(t, test.limits)
 		mustPush(t, q, prompted("a", 8, 4))
@@ -84,14 +82,14 @@ func TestOrderOfLimits(t *testing.T) {
 
 // A limit of 0 lets nothing wait, whatever the number of backends, and no limit at all is not one of 0.
 func TestLimitOfZero(t *testing.T) {
-	wantLimited(t, limited(t, ClassLimits{Requests: most(0)}), prompted("a", 1, 0), 9, LimitRequests, 0, 0)
-	wantLimited(t, limited(t, ClassLimits{CachedTokens: most(0)}), prompted("a", 1, 0), 9, LimitCachedTokens, 0, 0)
+	wantLimited(t, limited(t, ClassLimits{Requests: new(int64(0))}), prompted("a", 1, 0), 9, LimitRequests, 0, 0)
+	wantLimited(t, limited(t, ClassLimits{CachedTokens: new(int64(0))}), prompted("a", 1, 0), 9, LimitCachedTokens, 0, 0)
 	wantLimited(t, limited(t, ClassLimits{}), prompted("a", 1, 0), 0, NumLimits, 0, 0)
 }
 
 // Section 8, point 5: a cancelled request frees its limit at once and is never charged.
 func TestACancelledRequestFreesItsLimit(t *testing.T) {
-	q := limited(t, ClassLimits{Requests: most(1), RawTokens: most(5), CachedTokens: most(3)})
+	q := limited(t, ClassLimits{Requests: new(int64(1)), RawTokens: new(int64(5)), CachedTokens: new(int64(3))})
 	first, gone := prompted("a", 3, 1), prompted("a", 8, 4)
 	mustPush(t, q, gone)
 	wantLimited(t, q, first, 1, LimitRequests, 1, 1)

@@ -1,6 +1,7 @@
 package fairqueue
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -31,7 +32,8 @@ func rings(q *FairRequestQueue, n int) string {
 
 func twoRings() []ClassConfig {
 	return []ClassConfig{
-		{Name: "a", Quantum: 100, Ring: "x"}, {Name: "b", Quantum: 300, Ring: "x"},
+		{Name: "a", Quantum: 100, Ring: "x"},
+		{Name: "b", Quantum: 300, Ring: "x"},
 		{Name: "a", Quantum: 1, Ring: "y"},
 	}
 }
@@ -119,9 +121,10 @@ func TestWhoBelongsToWhichRing(t *testing.T) {
 			if n := q.NumberOfClass(r); ring != test.ring || class != test.class || n != test.number {
 				t.Errorf("%+v, %s: %s of %s, number %d; want %s of %s, %d", test.path, when, class, ring, n, test.class, test.ring, test.number)
 			}
-			if when == "before it comes" {
+			switch when {
+			case "before it comes":
 				mustPush(t, q, r)
-			} else if when == "waiting" {
+			case "waiting":
 				popNext(q)
 			}
 		}
@@ -242,7 +245,7 @@ func reconfigure(t testing.TB, q *FairRequestQueue, cfg Config) {
 // Limits are those of a ring's class, and an error names both.
 func TestLimitsOfRings(t *testing.T) {
 	list := twoRings()
-	list[2].Limits.Requests = most(1)
+	list[2].Limits.Requests = new(int64(1))
 	q := classes(t, Stay, list...)
 	inRing(t, q, "x", "a", 1)
 	inRing(t, q, "x", "a", 1)
@@ -251,7 +254,7 @@ func TestLimitsOfRings(t *testing.T) {
 	}
 	inRing(t, q, "y", "a", 1)
 	err := q.Limited(&Request{Path: &Path{Ring: "y", Class: "a"}}, 1)
-	if e, ok := err.(*LimitError); !ok || e.Ring != "y" || e.Class != "a" {
+	if e := new(LimitError); !errors.As(err, &e) || e.Ring != "y" || e.Class != "a" {
 		t.Errorf("got %v", err)
 	}
 	if err := q.Limited(&Request{Path: &Path{Ring: "x", Class: "a"}}, 0); err != nil {

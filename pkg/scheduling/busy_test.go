@@ -7,11 +7,9 @@ import (
 	"testing"
 )
 
-func tokens64(n int64) *int64 { return &n }
-
 // Golden of parity/dynamo.md, section 4: more than 10 tokens, or more than half of the most in a step.
 func TestBusyEndpoint(t *testing.T) {
-	both := BusyRule{PrefillTokens: tokens64(10), PrefillFraction: tokens64(Millionths / 2)}
+	both := BusyRule{PrefillTokens: new(int64(10)), PrefillFraction: new(int64(Millionths / 2))}
 	for _, test := range []struct {
 		rule             BusyRule
 		prompts, batched int64
@@ -22,13 +20,13 @@ func TestBusyEndpoint(t *testing.T) {
 		{both, 5, 10, false},
 		{both, 10, 0, false}, // where the most in a step is not known, the fraction never fires
 		{both, 11, 0, true},
-		{BusyRule{PrefillFraction: tokens64(Millionths / 2)}, 1 << 40, 0, false},
-		{BusyRule{PrefillFraction: tokens64(0)}, 1, 10, true},
-		{BusyRule{PrefillFraction: tokens64(0)}, 0, 10, false},
-		{BusyRule{PrefillTokens: tokens64(0)}, 1, 0, true},
-		{BusyRule{PrefillTokens: tokens64(0)}, 0, 0, false},
-		{BusyRule{PrefillFraction: tokens64(MaxBusyFraction)}, 1 << 40, 1 << 30, true},
-		{BusyRule{PrefillFraction: tokens64(MaxBusyFraction)}, 1 << 40, 1 << 31, false},
+		{BusyRule{PrefillFraction: new(int64(Millionths / 2))}, 1 << 40, 0, false},
+		{BusyRule{PrefillFraction: new(int64(0))}, 1, 10, true},
+		{BusyRule{PrefillFraction: new(int64(0))}, 0, 10, false},
+		{BusyRule{PrefillTokens: new(int64(0))}, 1, 0, true},
+		{BusyRule{PrefillTokens: new(int64(0))}, 0, 0, false},
+		{BusyRule{PrefillFraction: new(int64(MaxBusyFraction))}, 1 << 40, 1 << 30, true},
+		{BusyRule{PrefillFraction: new(int64(MaxBusyFraction))}, 1 << 40, 1 << 31, false},
 		{BusyRule{}, 1 << 40, 1, false},
 	} {
 		if got := test.rule.busyAt(test.prompts, test.batched); got != test.want {
@@ -54,7 +52,7 @@ func TestBusyPool(t *testing.T) {
 		{1, 0, 2, false},
 		{950_000, 0, 0, false},
 	} {
-		rule := BusyRule{PrefillTokens: tokens64(1), WorkerRatio: test.ratio}
+		rule := BusyRule{PrefillTokens: new(int64(1)), WorkerRatio: test.ratio}
 		if got := rule.busy(test.n, test.of); got != test.expect {
 			t.Errorf("%d of %d with ratio %d: busy %t", test.n, test.of, test.ratio, got)
 		}
@@ -67,10 +65,10 @@ func TestValidateBusyRule(t *testing.T) {
 		want string
 	}{
 		{BusyRule{}, ""},
-		{BusyRule{PrefillTokens: tokens64(0), PrefillFraction: tokens64(0), WorkerRatio: 1}, ""},
-		{BusyRule{PrefillTokens: tokens64(-1)}, "PrefillTokens: -1: must be from 0 to 1099511627776"},
-		{BusyRule{PrefillFraction: tokens64(-1)}, "PrefillFraction: -1e-06: must be from 0 to 1000"},
-		{BusyRule{PrefillTokens: tokens64(1), WorkerRatio: 16 * Millionths}, "WorkerRatio: 16: must be above 0 and at most 1"},
+		{BusyRule{PrefillTokens: new(int64(0)), PrefillFraction: new(int64(0)), WorkerRatio: 1}, ""},
+		{BusyRule{PrefillTokens: new(int64(-1))}, "PrefillTokens: -1: must be from 0 to 1099511627776"},
+		{BusyRule{PrefillFraction: new(int64(-1))}, "PrefillFraction: -1e-06: must be from 0 to 1000"},
+		{BusyRule{PrefillTokens: new(int64(1)), WorkerRatio: 16 * Millionths}, "WorkerRatio: 16: must be above 0 and at most 1"},
 		{BusyRule{WorkerRatio: Millionths}, "WorkerRatio: 1: needs PrefillTokens or PrefillFraction"},
 	} {
 		got := ""
@@ -103,9 +101,9 @@ func TestBusyLikeCounting(t *testing.T) {
 		}
 		b := NewBoard(s, nil)
 		rules := []BusyRule{
-			{PrefillTokens: tokens64(40)},
-			{PrefillTokens: tokens64(200), PrefillFraction: tokens64(Millionths / 2), WorkerRatio: Millionths / 3},
-			{PrefillFraction: tokens64(Millionths), WorkerRatio: 900_000},
+			{PrefillTokens: new(int64(40))},
+			{PrefillTokens: new(int64(200)), PrefillFraction: new(int64(Millionths / 2)), WorkerRatio: Millionths / 3},
+			{PrefillFraction: new(int64(Millionths)), WorkerRatio: 900_000},
 		}
 		b.SetBusyRules(rules)
 		pool := make([]Endpoint, size)
@@ -244,7 +242,7 @@ func TestNoRuleCountsNothing(t *testing.T) {
 	if before != Reserved(0) || b.Prompts(0) != 0 {
 		t.Errorf("%+v, %d tokens", before, b.Prompts(0))
 	}
-	b.SetBusyRules([]BusyRule{{PrefillTokens: tokens64(50)}})
+	b.SetBusyRules([]BusyRule{{PrefillTokens: new(int64(50))}})
 	after := place()
 	b.Release(&before)
 	if b.Prompts(0) != 100 || !after.Reads() || len(b.TakeTurned(nil)) != 1 || len(b.TakeTurned(nil)) != 0 {
@@ -261,8 +259,10 @@ func TestKnown(t *testing.T) {
 	s, _ := New(DefaultConfig())
 	b := NewBoard(s, nil)
 	b.SetSnapshot(NewSnapshot(1, []Endpoint{
-		{ID: 0, Address: "10.0.0.1:1", Ready: true, Models: []string{"m"}}, {ID: 1, Address: "10.0.0.2:1", Models: []string{"m"}},
-		{ID: 2, Address: "10.0.0.3:1", Ready: true}, {ID: 3, Address: "10.0.0.4:1", Ready: true, Models: []string{"n"}, Work: WorkPrefill},
+		{ID: 0, Address: "10.0.0.1:1", Ready: true, Models: []string{"m"}},
+		{ID: 1, Address: "10.0.0.2:1", Models: []string{"m"}},
+		{ID: 2, Address: "10.0.0.3:1", Ready: true},
+		{ID: 3, Address: "10.0.0.4:1", Ready: true, Models: []string{"n"}, Work: WorkPrefill},
 	}))
 	for _, test := range []struct {
 		ask  Ask
