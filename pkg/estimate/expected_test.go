@@ -10,7 +10,12 @@ func TestExpectedOutput(t *testing.T) {
 		return &Request{Flow: "f", Tokens: 100, Text: Unknown, Length: Unknown, Answers: answers, MaxOutput: most, Expected: expected}
 	}
 	for _, c := range []struct{ expected, most, answers, want int64 }{
-		{0, Unknown, 1, 1000}, {300, Unknown, 1, 300}, {300, Unknown, 4, 1200}, {300, 50, 1, 50}, {1, Unknown, 1, 16}, {300, 0, 1, 0},
+		{0, Unknown, 1, 1000},
+		{300, Unknown, 1, 300},
+		{300, Unknown, 4, 1200},
+		{300, 50, 1, 50},
+		{1, Unknown, 1, 16},
+		{300, 0, 1, 0},
 		{1 << 50, Unknown, 1, MaxTokens},
 	} {
 		if got := e.Estimate(request(c.expected, c.most, c.answers)).Output; got != c.want {

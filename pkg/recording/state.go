@@ -74,7 +74,9 @@ func examples() []dispatch.Config {
 	cfg := dispatch.DefaultConfig()
 	cfg.Queue.Priorities = true // four orders
 	cfg.Queue.Classes = []fairqueue.ClassConfig{
-		{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1, Order: fairqueue.WSPT}, {Name: "c", Quantum: 1, Order: fairqueue.EDF},
+		{Name: "a", Quantum: 1},
+		{Name: "b", Quantum: 1, Order: fairqueue.WSPT},
+		{Name: "c", Quantum: 1, Order: fairqueue.EDF},
 		{Name: "d", Quantum: 1, Order: fairqueue.WSPT, Ageing: fairqueue.MinAgeing},
 	}
 	return append(all, cfg)

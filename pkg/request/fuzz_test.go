@@ -27,7 +27,7 @@ func fuzzConfig() Config {
 	inFamilies(&cfg)
 	cfg.PolicyClass = PolicyClass{
 		Headers: []string{"x-policy"}, PriorityHeader: "x-priority", MaxPriority: 9, MaxStrictPriority: 3,
-		Hints:   []string{"priority", "strict_priority", "osl", "latency_sensitivity"},
+		Hints: []string{"priority", "strict_priority", "osl", "latency_sensitivity"},
 	}
 	cfg.DeadlineHeaders = []string{"x-deadline-ms", "grpc-timeout"}
 	return cfg

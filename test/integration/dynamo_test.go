@@ -28,7 +28,7 @@ func TestDynamoOrdersOnTheWire(t *testing.T) {
 	v := newValve()
 	s := start(t, setup{models: v.one(), flags: []string{"--config-file=" + file.path}})
 	played := 0
-	for _, scene := range strings.Split(string(text), "\n\n") {
+	for scene := range strings.SplitSeq(string(text), "\n\n") {
 		if strings.HasPrefix(scene, "#") {
 			continue
 		}
