@@ -62,7 +62,7 @@ func BenchmarkLifecycle(b *testing.B) {
 		visitors(b, d.RequestQueueController, 5000)
 		d.serve(1, 1, 16)
 	})
-	// Fair shares know what each flow has used lately, and take at most 1.3 times as long as the same with wfq.
+	// Fair shares know what each flow has used lately. They charge a bypass, which wfq does not.
 	fairly := func(c *Config) { c.Queue.Discipline = fairqueue.FairShare }
 	b.Run("fairshare/free", func(b *testing.B) { unhindered(b, benchController(b, fairly), 0) })
 	for _, flows := range []int{1, 5000} {
