@@ -1,6 +1,9 @@
 package quota
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Accounts has the accounts of all tenants that have used something in their windows.
 type Accounts struct {
@@ -46,12 +49,11 @@ type Standing struct {
 func (a *Accounts) Reserve(now time.Time, key string, l Limit, tokens int64, h *Hold) (s Standing, wait time.Duration) {
 	a.advance(now)
 	x := a.asked(key)
-	x.window = l.Window
-	x.slide(a.now)
+	x.widen(a.now, l.Window)
 	tokens = max(1, tokens)
 	most := l.Tokens - min(tokens, l.Tokens)
-	if wait = x.until(a.now, most); wait == 0 {
-		*h = Hold{account: x, tokens: tokens, begin: x.add(a.now, tokens)}
+	if wait = x.until(a.now, l.Window, most); wait == 0 {
+		*h = Hold{account: x, tokens: tokens, begin: x.add(a.now, l.Window, tokens)}
 	}
 	a.forget()
 	return x.standing(a.now, l), wait
@@ -73,10 +75,10 @@ func (a *Accounts) Settle(now time.Time, h *Hold, used int64, l Limit) Standing 
 		if a.known[x.key] != x { // it was forgotten meanwhile
 			window := x.window
 			x = a.asked(x.key)
-			x.window = window
+			x.widen(a.now, window)
 			a.forget()
 		}
-		x.add(a.now, more)
+		x.add(a.now, cmp.Or(l.Window, x.window), more)
 	}
 	*h = Hold{}
 	return x.standing(a.now, l)
@@ -84,7 +86,8 @@ func (a *Accounts) Settle(now time.Time, h *Hold, used int64, l Limit) Standing 
 
 // standing returns the account's standing.
 func (x *account) standing(now time.Duration, l Limit) Standing {
-	return Standing{Limit: l.Tokens, Remaining: max(0, l.Tokens-x.used), Reset: x.until(now, 0)}
+	used, _ := x.usedIn(now, l.Window)
+	return Standing{Limit: l.Tokens, Remaining: max(0, l.Tokens-used), Reset: x.until(now, l.Window, 0)}
 }
 
 // advance sets the time.

@@ -287,3 +287,42 @@ func TestBucketsAreBounded(t *testing.T) {
 	}
 	a.checkInvariants(t)
 }
+
+// A tenant with two roles uses no more of the one with the longer window by asking in the other one: what it has used is not
+// forgotten. In the other it is not held up by what it used long ago.
+func TestAShortWindowForgetsNothingOfALongOne(t *testing.T) {
+	a, long, short := New(9), Limit{Tokens: 100, Window: time.Hour}, Limit{Tokens: 100, Window: time.Second}
+	asks(t, a, 0, "ada", long, 99, 0)
+	asks(t, a, 2*time.Second, "ada", short, 100, 0)
+	asks(t, a, 2*time.Second, "ada", short, 1, time.Second)
+	asks(t, a, 3*time.Second, "ada", long, 1, time.Hour-time.Second) // the 99 leave, and then the 100
+	now := 3 * time.Second
+	for range 10_000 { // of ten an eighth of a second, all are admitted
+		now += 125 * time.Millisecond
+		asks(t, a, now, "ada", short, 10, 0)
+	}
+	var h Hold
+	if _, wait := a.Reserve(at(now), "ada", long, 1, &h); wait < 30*time.Minute {
+		t.Errorf("an hour's quota that is used up has room in %v", wait)
+	}
+	now += time.Hour
+	asks(t, a, now, "ada", long, 100, 0)
+}
+
+// A refund is that of its request, also if its bucket became one with others.
+func TestRefundOfMergedBuckets(t *testing.T) {
+	a, long, short := New(9), Limit{Tokens: 1000, Window: time.Hour}, Limit{Tokens: 1000, Window: time.Second}
+	asks(t, a, 0, "ada", long, 100, 0)
+	var holds []*Hold
+	for i := range 5 * mostBuckets {
+		holds = append(holds, asks(t, a, time.Second+time.Duration(i)*100*time.Millisecond, "ada", short, 1, 0))
+	}
+	var s Standing
+	for _, h := range holds {
+		s = a.Settle(at(time.Minute), h, 0, long)
+		a.checkInvariants(t)
+	}
+	if s.Remaining != 900 {
+		t.Errorf("%d remain of 1000, of which 100 are used", s.Remaining)
+	}
+}
