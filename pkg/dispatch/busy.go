@@ -65,13 +65,16 @@ func (m *Machine) reblock(w *Waiter) {
 // followBusy looks at the lanes of the endpoints that have become busy, or are no more.
 func (m *Machine) followBusy() {
 	m.turned = m.placer.TakeTurned(m.turned[:0])
+	if len(m.turned) == 0 {
+		return
+	}
+	if m.lanes.notes[""] == nil {
+		m.reblockIn("")
+	}
+	for _, n := range m.lanes.whole.all {
+		m.reblockIn(n.lane)
+	}
 	for _, e := range m.turned {
-		if m.lanes.notes[""] == nil {
-			m.reblockIn("")
-		}
-		for _, n := range m.lanes.whole.all {
-			m.reblockIn(n.lane)
-		}
 		if l := m.lanes.has[e]; l != nil {
 			for _, n := range l.all {
 				m.reblockIn(n.lane)

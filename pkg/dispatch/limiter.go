@@ -52,6 +52,21 @@ func (l *limiter) take(now time.Time, c *LimiterConfig) (wait time.Duration) {
 	return 0
 }
 
+// adopt follows a new configuration: as many tokens are missing as before, up to the new burst. A limiter that was off begins
+// with a full bucket.
+func (l *limiter) adopt(now time.Time, was, is *LimiterConfig) {
+	if *was == *is {
+		return
+	}
+	if was.Rate == 0 || is.Rate == 0 {
+		l.full = time.Time{}
+		return
+	}
+	step := was.interval()
+	missing := (max(0, l.full.Sub(now)) + step - 1) / step
+	l.full = now.Add(min(missing, time.Duration(is.Burst)) * is.interval())
+}
+
 // overRate takes a token for an arrival that does not queue, and reports whether there was none: then it is rejected.
 func (m *Machine) overRate(w *Waiter) bool {
 	c := &m.config.Limiter

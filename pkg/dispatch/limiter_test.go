@@ -109,6 +109,39 @@ func TestLimiterWithoutQueueing(t *testing.T) {
 	}
 }
 
+// A reload keeps how many tokens are missing, not the time that they would have taken at the former rate. A smaller burst is
+// missing no more than that, and a limiter that was off begins with a full bucket.
+func TestLimiterReload(t *testing.T) {
+	x := newBench(t, []int{1}, func(c *Config) { c.Enabled, c.Limiter = false, LimiterConfig{Rate: 1_000, Burst: 100} })
+	takes := func(most int) {
+		t.Helper()
+		for range most {
+			x.arrives(0, "a", "", StageSent)
+		}
+		x.arrives(0, "a", "", StageEnded)
+	}
+	configure := func(c LimiterConfig) {
+		t.Helper()
+		cfg := x.Config()
+		cfg.Limiter = c
+		var err error
+		if x.event(func() { err = x.Configure(x.clock, cfg) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	takes(100)
+	configure(LimiterConfig{Rate: 100_000_000, Burst: 100}) // 100 a second
+	takes(0)
+	x.clock = x.clock.Add(200 * time.Millisecond)
+	takes(20)
+	configure(LimiterConfig{Rate: 100_000_000, Burst: 10})
+	x.clock = x.clock.Add(time.Second / 10)
+	takes(10)
+	configure(LimiterConfig{Burst: 1})
+	configure(LimiterConfig{Rate: 1_000, Burst: 5})
+	takes(5)
+}
+
 // The configuration of the limiter has ranges.
 func TestLimiterConfig(t *testing.T) {
 	cfg := DefaultConfig()

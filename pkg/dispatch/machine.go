@@ -124,6 +124,7 @@ func New(cfg Config, placer Placer, random *rand.Rand) (*Machine, error) {
 
 // adopt makes cfg the configuration.
 func (m *Machine) adopt(cfg Config) {
+	m.limiter.adopt(m.now, &m.config.Limiter, &cfg.Limiter)
 	m.config = cfg
 	m.limited = cfg.Queue.LimitsClasses()
 	m.quotas.SetMost(cfg.Quotas.MostAccounts)

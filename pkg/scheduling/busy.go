@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/weir-epp/weir/pkg/invalid"
 )
@@ -113,20 +112,21 @@ func (b *Board) recountBusy() {
 		clear(x.at)
 	}
 	for p := range b.spots {
+		b.spots[p].turned = false
 		b.noteBusy(int32(p))
 	}
 }
 
 // noteBusy updates whether an endpoint is busy, by each rule.
 func (b *Board) noteBusy(p int32) {
-	s, turned := &b.spots[p], false
+	s, changed := &b.spots[p], false
 	for i := range b.busy {
 		x := &b.busy[i]
 		was, is := in(x.at, p), s.ready && x.busyAt(s.prompts, s.batched)
 		if was == is {
 			continue
 		}
-		turned = true
+		changed = true
 		x.at[p/64] ^= 1 << (p % 64)
 		if is {
 			x.n++
@@ -134,13 +134,19 @@ func (b *Board) noteBusy(p int32) {
 			x.n--
 		}
 	}
-	if id := b.ring.ids[p]; turned && !slices.Contains(b.turned, id) {
-		b.turned = append(b.turned, id)
+	if changed && !s.turned {
+		s.turned = true
+		b.turned = append(b.turned, b.ring.ids[p])
 	}
 }
 
 // TakeTurned appends to some the endpoints that have become busy by any rule, or are so no longer, since the last call.
 func (b *Board) TakeTurned(some []EndpointID) []EndpointID {
+	for _, id := range b.turned {
+		if p, known := b.ring.position(id); known {
+			b.spots[p].turned = false
+		}
+	}
 	some = append(some, b.turned...)
 	b.turned = b.turned[:0]
 	return some

@@ -38,6 +38,7 @@ type spot struct {
 	vital
 	inFlight     int32
 	foreign      int32 // requests of others there; 0 unless it is ready
+	turned       bool  // it is in Board.turned
 	lower, upper int64 // its share of a lane's band, in millionths of a request
 	whole        sides // of both, the whole requests, and the rest in millionths
 	rest         sides
