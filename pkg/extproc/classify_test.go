@@ -56,3 +56,20 @@ func TestClassifiedWhenOffered(t *testing.T) {
 		}
 	})
 }
+
+// A role that the configuration does not list is counted.
+func TestUnknownRolesAreCounted(t *testing.T) {
+	roles := func(c *Config) {
+		c.RoleSources, c.DefaultRole = []string{"header:x-role"}, "student"
+		c.Roles = map[string]request.RoleTiers{"student": {}, "staff": {}}
+	}
+	for role, want := range map[string]int{"staff": 0, "stuff": 1} {
+		inBubble(t, "NONE/NONE", roles, func(conv *conversation) {
+			conv.say(chat("x-role", role, "x-gateway-model-name", "m"))
+			conv.heard()
+			if n := conv.counted("weir_role_unknown_total"); n != want {
+				t.Errorf("%s: %d unknown roles, want %d", role, n, want)
+			}
+		})
+	}
+}

@@ -21,6 +21,7 @@ type metrics struct {
 	firstToken      prometheus.Histogram
 	unknownPriority prometheus.Counter
 	unknownClass    prometheus.Counter
+	unknownRole     prometheus.Counter
 	clamps          *prometheus.CounterVec
 	upstreamStatus  *prometheus.CounterVec
 	usageTokens     *prometheus.CounterVec
@@ -68,6 +69,10 @@ func newMetrics(streams, bytes func() int64) *metrics {
 		unknownClass: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "weir_class_unknown_total",
 			Help: "Requests that named a class that is no explicit class and no family; they went to the default family, or to the first class.",
+		}),
+		unknownRole: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "weir_role_unknown_total",
+			Help: "Requests whose tenant's role is not in the configuration; the default role counted.",
 		}),
 		clamps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_priority_clamps_total",
@@ -130,7 +135,7 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	var errs []error
 	for _, c := range append(further, []prometheus.Collector{
 		m.streams, m.bodyBytes, m.streamsTotal, m.unexpected, m.panics, m.headersSeconds, m.firstToken,
-		m.unknownPriority, m.unknownClass, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage, m.promptsUnknown,
+		m.unknownPriority, m.unknownClass, m.unknownRole, m.clamps, m.upstreamStatus, m.usageTokens, m.estimatedTokensVec, m.unknownUsage, m.promptsUnknown,
 		m.gateStreams, m.gateUnknown, m.placedBefore,
 	}...) {
 		errs = append(errs, r.Register(c))
@@ -158,8 +163,11 @@ func (m *metrics) countUsage(t usage.Tokens) {
 	m.usageTokens.WithLabelValues("cached").Add(float64(t.Cached))
 }
 
-// countTier counts a tier that a request asked for and was not given.
+// countTier counts a tier that a request asked for and was not given, and a role that does not exist.
 func (m *metrics) countTier(q *request.Request, tiers []request.Tier) {
+	if q.UnknownRole {
+		m.unknownRole.Inc()
+	}
 	if q.UnknownTier {
 		m.unknownPriority.Inc()
 	}

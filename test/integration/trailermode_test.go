@@ -17,7 +17,7 @@ import (
 // it there is the warning, whatever clients do.
 func TestClientsThatLeaveAreNoWrongMode(t *testing.T) {
 	t.Parallel()
-	for trailers, want := range map[string]int{"SEND": 0, "SKIP": 1} {
+	for trailers, want := range map[string]bool{"SEND": false, "SKIP": true} {
 		t.Run(trailers, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, setup{
@@ -31,14 +31,15 @@ func TestClientsThatLeaveAreNoWrongMode(t *testing.T) {
 			for range 40 {
 				s.leaveAtTheHeaders()
 			}
-			// On a busy machine a stream may end so late that it seems to have lived on: then it takes more of them.
-			for deadline := time.Now().Add(patience); warnings() < want && time.Now().Before(deadline); {
+			// On a busy machine a stream may end so late that it seems to have lived on: then it takes more of them, and after
+			// such a stream the warning comes again.
+			for deadline := time.Now().Add(patience); want && warnings() == 0 && time.Now().Before(deadline); {
 				s.leaveAtTheHeaders()
 			}
 			s.epp.settled()
 			s.epp.waitFor(0, "weir_extproc_streams")
-			if n := warnings(); n != want {
-				t.Errorf("%d warnings, want %d", n, want)
+			if n := warnings(); (n > 0) != want {
+				t.Errorf("%d warnings, want some: %v", n, want)
 			}
 		})
 	}
