@@ -75,7 +75,7 @@ func TestImportDynamoConvertsEveryField(t *testing.T) {
 	}
 }
 
-// Whatever Dynamo rejects is an error with its path in Dynamo's file, its value and what is allowed.
+// A file that Dynamo rejects gets an error with its path in Dynamo's file, its value and what is allowed.
 func TestImportDynamoProblems(t *testing.T) {
 	const head = "default_policy_family: std\nuncached_isl_buckets: [ { min_tokens: 0, bucket: cached }, { min_tokens: 64, bucket: uncached } ]\npolicy_classes:\n"
 	const cells = "- { name: a, policy_family: std, cache_bucket: cached, quantum: 1 }\n- { name: b, policy_family: std, cache_bucket: uncached, quantum: 1 }\n"

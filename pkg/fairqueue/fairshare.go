@@ -255,8 +255,8 @@ func (l *level) used(s *share, cost Cost, p *receipt) {
 	}
 }
 
-// corrected notes that s is charged this instead. What it used when the request was dispatched is less or more, if that was
-// recently; else what is more was used now.
+// corrected notes that s is charged this instead. Its use at the time of the dispatch is less or more, if that was recently;
+// else the surplus is used now.
 func (l *level) corrected(s *share, to Cost, p *receipt) {
 	f := l.fair
 	if f == nil || p.weight == 0 {

@@ -22,8 +22,8 @@
 //	Reserve  at the arrival: the estimate counts from now on, or the request has to come back later
 //	Settle   once: with the tokens that it has really used, or with none, because it was not served
 //
-// A refund goes to the bucket of the reservation, as long as that is in the window. What exceeds the estimate counts from
-// the time at which it is known.
+// A refund goes to the bucket of the reservation, as long as that is in the window. Usage above the estimate counts
+// from the time at which it is known.
 //
 // # Invariants (checkInvariants in tests)
 //

@@ -131,7 +131,7 @@ func (p *pointed) standing(l Load) Standing {
 // cost implements comparison. The tokens of a request count nothing.
 func (p *pointed) cost(l Load, _ int64) Cost { return Cost(MostStanding - p.standing(l)) }
 
-// wait implements comparison. What others have to read counts nothing.
+// wait implements comparison. The prompts of others count nothing.
 func (p *pointed) wait(int64) Cost { return 0 }
 
 // bonus implements comparison.

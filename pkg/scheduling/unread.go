@@ -1,8 +1,8 @@
 package scheduling
 
 // An endpoint reads the prompts that it was given one after the other, so a request waits for those before its own. prompts(e)
-// are the tokens that e has to read of all prompts whose first tokens have not come, as far as those will be seen. What is
-// not seen is not guessed: tokens that were taken to be read at half of the true rate cost more than not to count them.
+// are the tokens that e has to read of all prompts whose first tokens have not come, as far as those will be seen. Weir
+// guesses no first token: tokens that were taken to be read at half of the true rate cost more than not to count them.
 
 // Read is PromptRead where no busy rule depends on it.
 func (b *Board) Read(r *Reservation) {
