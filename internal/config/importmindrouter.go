@@ -97,7 +97,7 @@ func (im *mindRouterImport) read(text string) {
 			im.problems = append(im.problems, Problem{Message: "must be NAME=VALUE", Line: i + 1})
 			continue
 		}
-		if !slices.Contains(im.names, name) {
+		if im.lines[name] == 0 {
 			im.names = append(im.names, name)
 		}
 		im.values[name], im.lines[name] = unquoted(strings.TrimSpace(value)), i+1
