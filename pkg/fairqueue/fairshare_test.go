@@ -536,7 +536,7 @@ func TestFairShareWeightChanges(t *testing.T) {
 	}
 }
 
-// Users under a tenant share by the same discipline, whatever flows.levels says, and the threshold is for tenants.
+// Users under a tenant share by the same discipline, whatever Config.Levels is, and the threshold is for tenants.
 func TestFairShareUnderTenants(t *testing.T) {
 	c := newCluster(t, func(c *Config) { c.Levels = 2 })
 	served := map[string]int{}
