@@ -23,7 +23,7 @@ type flowAccount struct {
 	resting  bool      // it is in flowAccounts.resting
 }
 
-func (a *flowAccount) live() bool { return a.waiting > 0 || a.inflight > 0 }
+func (a *flowAccount) live() bool { return a.waiting+a.inflight > 0 }
 
 // tenant is what the flows of one key hold together, in all tiers and classes: what the caps count. It is live while one
 // of its flows is, and known while one of them is. With thousands of tenants each cache line costs a miss, so the account of
@@ -108,9 +108,6 @@ func (m *Machine) countWaiter(w *Waiter) {
 	if !w.waiting {
 		w.flow = m.flows.addWaiter(w.queued.Tier, w.queued.Flow)
 		w.waiting = true
-		if len(m.config.Roles) > 0 {
-			m.takeRole(w)
-		}
 	}
 }
 
@@ -219,11 +216,11 @@ func (f *flowAccounts) addLease(a *flowAccount, tokens stock.Tokens) {
 	a.addTokens(tokens)
 }
 
-func (f *flowAccounts) removeLease(a *flowAccount, tokens stock.Tokens) {
+// removeLease counts one lease fewer; the caller calls restIfIdle then.
+func (a *flowAccount) removeLease(tokens stock.Tokens) {
 	a.inflight--
 	a.tenant.inflight--
 	a.addTokens(-tokens)
-	f.restIfIdle(a)
 }
 
 // addTokens changes the tokens of the requests in flight.
@@ -232,19 +229,20 @@ func (a *flowAccount) addTokens(by stock.Tokens) {
 	a.tenant.tokens += by
 }
 
+// restIfIdle is inlined: an account without a request counts for nothing any more.
 func (f *flowAccounts) restIfIdle(a *flowAccount) {
-	if a.live() {
-		return
-	}
-	f.n--
-	a.tenant.live--
-	if !a.resting {
-		f.rest(a)
+	if !a.live() {
+		f.idle(a)
 	}
 }
 
-// rest keeps an account without a request known, and forgets the one that has rested longest if there are too many.
-func (f *flowAccounts) rest(a *flowAccount) {
+// idle counts an account as live no more. It keeps it known, and forgets the one that has rested longest if there are too many.
+func (f *flowAccounts) idle(a *flowAccount) {
+	f.n--
+	a.tenant.live--
+	if a.resting {
+		return
+	}
 	a.resting = true
 	if len(f.resting) < mostResting {
 		f.resting = append(f.resting, a)

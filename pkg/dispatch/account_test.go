@@ -21,7 +21,8 @@ func TestRestingAccounts(t *testing.T) {
 			a.pace.beginWait(since(time.Unix(1, 0)))
 			f.addLease(a, 1)
 			f.removeWaiter(a)
-			f.removeLease(a, 1)
+			a.removeLease(1)
+			f.restIfIdle(a)
 		}
 	}
 	n := 0
@@ -59,7 +60,8 @@ func TestATenantIsItsFlows(t *testing.T) {
 	if a.inflight != 2 || a.tokens != 12 || a.waiting != 0 || f.n != 2 || a.live != 2 {
 		t.Errorf("%+v", a)
 	}
-	f.removeLease(high, 5)
+	high.removeLease(5)
+	f.restIfIdle(high)
 	if a.inflight != 1 || a.tokens != 7 || f.n != 1 || a.live != 1 || a.since != 1 {
 		t.Errorf("%+v", a)
 	}
@@ -68,7 +70,8 @@ func TestATenantIsItsFlows(t *testing.T) {
 		t.Errorf("%+v: it went on", a)
 	}
 	f.removeWaiter(high)
-	f.removeLease(low, 7)
+	low.removeLease(7)
+	f.restIfIdle(low)
 	if f.n != 0 || a.live != 0 || a.inflight != 0 || a.tokens != 0 {
 		t.Errorf("%+v", a)
 	}

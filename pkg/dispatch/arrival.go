@@ -60,6 +60,9 @@ func (m *Machine) admit(w *Waiter) {
 		m.relent(w)
 	}
 	m.countWaiter(w)
+	if len(m.config.Roles) > 0 {
+		m.takeRole(w)
+	}
 	m.asking = w
 	blocked := m.blocked(w)
 	bypass := !blocked && m.mayBypass(w)
@@ -112,6 +115,9 @@ func (m *Machine) passOn(w *Waiter) {
 		return
 	}
 	m.countWaiter(w)
+	if len(m.config.Roles) > 0 {
+		m.takeRole(w)
+	}
 	m.take(w, r, false)
 	m.uncountWaiter(w)
 	m.touch(w.flow.tenant)

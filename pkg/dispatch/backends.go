@@ -15,6 +15,7 @@ import (
 // before stays if it is not listed, and at one that was not it is nothing.
 func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	m.begin(now)
+	m.times = m.placer.Times()
 	m.pending.reopen = true // unless the changes are few
 	changed, all := m.tellLedger(m.withLearned(ready), m.changed[:0])
 	m.countForeign(foreign)

@@ -132,7 +132,7 @@ func (m *Machine) stamp(l *Lease) {
 }
 
 // Judges reports whether Answered is to be called in place of Complete where the answer's status is known.
-func (m *Machine) Judges() bool { return m.config.Circuits || m.placer.Times() }
+func (m *Machine) Judges() bool { return m.config.Circuits || m.times }
 
 // isTimely reports whether a status is that of an answer whose time says something: one that fails is fast.
 func isTimely(status int) bool { return status >= 200 && status < 300 }

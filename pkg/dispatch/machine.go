@@ -31,6 +31,8 @@ type Machine struct {
 	capped   bool // tenants are, in total or at each endpoint
 	cappedAt bool // at each endpoint
 
+	times bool // the placer asks for times (Placer.Times), as of the last change of the backends or the configuration
+
 	// Engines that fail, if Config.Circuits.
 	failing map[Endpoint]*failing // those that have had a request; nil without circuits
 	mends   heap.Heap[*failing]   // of them, those with something that will be over
@@ -320,7 +322,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	switch {
 	case m.config.Circuits:
 		m.began(l)
-	case m.placer.Times():
+	case m.times:
 		m.stamp(l)
 	}
 	m.addTokensAt(l, l.held.Tokens())
@@ -359,8 +361,12 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 	if len(m.engines) > 0 {
 		m.settledAt(l.Endpoint())
 	}
-	tenant := w.flow.tenant
-	e := l.Endpoint()
+	judges := m.Judges()
+	var t *tenant
+	var e Endpoint
+	if judges {
+		t, e = w.flow.tenant, l.Endpoint()
+	}
 	m.settle(w) // first, so that no error in what follows can leave the lease held
 	if cost != fairqueue.UnknownCost || m.queue.CountsAttained() {
 		m.follow(w)
@@ -368,12 +374,18 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 	if cost != fairqueue.UnknownCost {
 		m.queue.TrueUp(now, &w.queued, cost)
 	}
-	m.queue.CompletedAt(now, &w.queued)
-	if isTimely(a.Status) && m.placer.Times() {
-		m.placer.Completed(e, now.Sub(m.sentAt(now, l)), max(0, int64(cost)))
+	if m.queue.CountsIdle() {
+		m.queue.CompletedAt(now, &w.queued)
+	} else {
+		m.queue.Completed(&w.queued)
 	}
-	if m.config.Circuits {
-		m.judge(w, tenant, a)
+	if judges {
+		if m.times && isTimely(a.Status) {
+			m.placer.Completed(e, now.Sub(m.sentAt(now, l)), max(0, int64(cost)))
+		}
+		if m.config.Circuits {
+			m.judge(w, t, a)
+		}
 	}
 	m.run()
 	return true

@@ -74,29 +74,23 @@ func (m *Machine) tidy() {
 	}
 }
 
-// tidyUp is tidy, which is inlined.
-func (m *Machine) tidyUp() {
-	m.freeAndPark()
-	if m.busies {
-		m.followBusy()
-	}
-}
-
-// freeAndPark releases reservations and parks flows. It parks only after the lanes have been examined, since a flow without a ready endpoint is not
+// tidyUp is tidy, which is inlined. It parks only after the lanes have been examined, since a flow without a ready endpoint is not
 // parked.
-func (m *Machine) freeAndPark() {
+func (m *Machine) tidyUp() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
 		f := &m.pending.freed[n-1]              // a copy would cost an allocation
 		m.pending.freed = m.pending.freed[:n-1] // first, since it must be released only once
 		m.placer.Release(f.placement, &f.Reservation)
 		f.placement = nil
 	}
-	if len(m.pending.lanes) > 0 {
-		return
+	if len(m.pending.lanes) == 0 {
+		for n := len(m.pending.touched); n > 0; n = len(m.pending.touched) {
+			m.repark(m.pending.touched[n-1])
+			m.pending.touched = slices.Delete(m.pending.touched, n-1, n) // more may have been roused
+		}
 	}
-	for n := len(m.pending.touched); n > 0; n = len(m.pending.touched) {
-		m.repark(m.pending.touched[n-1])
-		m.pending.touched = slices.Delete(m.pending.touched, n-1, n) // more may have been roused
+	if m.busies {
+		m.followBusy()
 	}
 }
 

@@ -119,7 +119,8 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.uncountLease(v)
 	}
 	m.free(loser.placement, freed)
-	m.flows.removeLease(loser.flow, v.held.Tokens())
+	loser.flow.removeLease(v.held.Tokens())
+	m.flows.restIfIdle(loser.flow)
 	if sent {
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)

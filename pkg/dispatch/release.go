@@ -120,10 +120,10 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	switch {
 	case m.config.Circuits:
 		m.began(l)
-	case m.placer.Times():
+	case m.times:
 		m.stamp(l)
 	}
-	m.addTokensAt(l, l.held.Tokens())
+	m.placer.AddTokens(r.Endpoint(), int64(l.held.Tokens()))
 	m.flows.addLease(w.flow, l.held.Tokens())
 	m.countLease(l)
 	if !promoted && w.way != passedOn && m.mayBeVictim(l.held.Tier()) {
@@ -170,7 +170,8 @@ func (m *Machine) settle(w *Waiter) {
 		m.uncountLease(l)
 	}
 	m.freeReservation(w.placement, l.reservation)
-	m.flows.removeLease(w.flow, l.held.Tokens())
+	w.flow.removeLease(l.held.Tokens())
+	m.flows.restIfIdle(w.flow)
 	m.touch(w.flow.tenant)
 }
 

@@ -84,6 +84,13 @@ func TestPlacersAreToldTimes(t *testing.T) {
 			if m.Judges() != (circuits || wants) {
 				t.Errorf("circuits %t, times %t: answers are asked for: %t", circuits, wants, m.Judges())
 			}
+			p.wants = !wants // as after a reload of the policy
+			if err := m.Configure(at(80), cfg); err != nil {
+				t.Fatal(err)
+			}
+			if m.Judges() != (circuits || !wants) {
+				t.Errorf("circuits %t, times %t after a reload: answers are asked for: %t", circuits, !wants, m.Judges())
+			}
 		}
 	}
 }

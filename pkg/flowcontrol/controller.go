@@ -62,6 +62,11 @@ func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*L
 	if err != nil || w.woken == nil {
 		return (*Lease)(w), err
 	}
+	return c.wait(w, r)
+}
+
+// wait is the part of TryEnqueue for a request that has to wait. It blocks.
+func (c *RequestQueueController) wait(w *waiter, r *Request) (*Lease, error) {
 	in := c.classes.Load().join(&c.metrics.classes, w.series.model, r.Path)
 	defer in.leave(w)
 	w.await()

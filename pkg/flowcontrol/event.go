@@ -35,7 +35,9 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 	if own != nil {
 		c.place(own)
 	}
-	c.arm(now)
+	if c.machine.Waiting() > 0 || !c.armed.IsZero() { // else the timer is not needed and not set
+		c.arm(now)
+	}
 	c.mu.Unlock()
 	for _, woken := range wakes {
 		// The channel may belong to another waiter by now; that one finds no verdict and keeps waiting. One pending

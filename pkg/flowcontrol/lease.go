@@ -122,9 +122,9 @@ func (l *Lease) OnExpected(cost fairqueue.Cost) {
 // it may be deferred and called early as well.
 func (l *Lease) OnRequestComplete(done Completion) {
 	w := (*waiter)(l)
-	switch settled, actual, preempted := l.controller().complete(w, done); {
+	switch settled, actual, preempted := l.controller().complete(w, &done); {
 	case settled:
-		w.series.completed(w, done)
+		w.series.completed(w, &done)
 		if actual != fairqueue.UnknownCost {
 			w.flowSeries.cost(w.Cost(), actual)
 		}
@@ -135,7 +135,7 @@ func (l *Lease) OnRequestComplete(done Completion) {
 
 // complete settles the lease, and returns the actual cost if this settles it and the cost is known. For a preempted lease,
 // which was settled before, the first call returns its rejection.
-func (c *RequestQueueController) complete(w *waiter, done Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
+func (c *RequestQueueController) complete(w *waiter, done *Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
 	metered := w.Metered()
@@ -164,7 +164,7 @@ func (c *RequestQueueController) complete(w *waiter, done Completion) (settled b
 }
 
 // meter tells the tenant's quota what the request has used, as far as that is known.
-func (c *RequestQueueController) meter(now time.Time, w *waiter, done Completion) {
+func (c *RequestQueueController) meter(now time.Time, w *waiter, done *Completion) {
 	switch {
 	case done.Unsent || done.Unserved:
 		c.machine.Used(now, w.Granted(), 0)

@@ -182,7 +182,7 @@ func (s *series) dispatched(w *waiter) {
 }
 
 // completed counts the end of a dispatched request.
-func (s *series) completed(w *waiter, done Completion) {
+func (s *series) completed(w *waiter, done *Completion) {
 	s.stock.Dec()
 	if done.Unsent {
 		s.rejected(w, &Rejection{Err: context.Canceled, Outcome: OutcomeClientCancelled})
