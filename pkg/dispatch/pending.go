@@ -74,8 +74,8 @@ func (m *Machine) tidy() {
 	}
 }
 
-// tidyUp is tidy, which is inlined. It parks only after the lanes have been examined, since a flow without a ready endpoint is not
-// parked.
+// tidyUp is tidy, which is inlined. It parks only after the lanes have been examined, since a flow without a ready endpoint
+// is not parked.
 func (m *Machine) tidyUp() {
 	for n := len(m.pending.freed); n > 0; n = len(m.pending.freed) {
 		f := &m.pending.freed[n-1]              // a copy would cost an allocation

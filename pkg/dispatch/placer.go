@@ -114,8 +114,8 @@ type Placer interface {
 	TakesTokens(e Endpoint, change int64) bool
 	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.
 	SetSignals(e Endpoint, s Signals) bool
-	// Times reports whether Completed is to be called; it changes only with the configuration (Configure). Completed tells how long an engine took to answer a request, and what the
-	// request has really cost; 0: unknown.
+	// Times reports whether Completed is to be called; it changes only with the configuration (Configure). Completed tells how
+	// long an engine took to answer a request, and the real cost of the request; 0: unknown.
 	Times() bool
 	Completed(e Endpoint, took time.Duration, cost int64)
 	// Held returns how many requests are at an endpoint of the pool, those of others included.
