@@ -109,7 +109,7 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeNoMemory:         "Too many request bodies are on their way. Please retry later.",
 	flowcontrol.OutcomeInternal:         "Internal error.",
 	flowcontrol.OutcomeUnknownModel:     "No model server serves this model.",
-	flowcontrol.OutcomeQuotaExceeded:    "Your quota of tokens is used up. Please retry later.",
+	flowcontrol.OutcomeQuotaExceeded:    "This request does not fit into what is left of your quota of tokens. Please retry later.",
 	flowcontrol.OutcomeUnsupported:      "No model server supports what the request needs.",
 }
 
