@@ -77,7 +77,8 @@ func (x *run) answer(r *request) dispatch.Answer {
 }
 
 // looksAtEngines learns how the engines are after an event. Until the event is over an endpoint counts as having as much
-// withheld as it had before or has after it, whichever is less, and as none if it got its trial.
+// withheld as it had before or has after it: for a request that goes whichever is less, and none if it got its trial; for one
+// that could have gone whichever is more.
 func (x *run) looksAtEngines() {
 	if x.scene.illness == nil {
 		return
@@ -89,11 +90,19 @@ func (x *run) looksAtEngines() {
 	}
 	for e := range x.engines {
 		before, after := &x.before[e], &x.engines[e]
-		x.withheld[e] = min(before.Withheld, after.Withheld)
+		x.withheld[e], x.mostWithheld[e] = min(before.Withheld, after.Withheld), max(before.Withheld, after.Withheld)
 		if after.Circuit == stock.CircuitTrial && before.Withheld == after.Withheld && x.isTried(scheduling.EndpointID(e)) {
 			x.withheld[e] = 0
 		}
 	}
+}
+
+// couldGo reports whether a request that waits could have gone at any moment of this event.
+func (x *run) couldGo(r *request) bool {
+	least := x.withheld
+	x.withheld = x.mostWithheld
+	defer func() { x.withheld = least }()
+	return x.mayGo(r, false)
 }
 
 // isTried reports whether a request has gone to an endpoint in this event, of which nothing is known yet.
@@ -116,6 +125,7 @@ func (x *run) circuits() {
 	}
 	for e := range x.engines {
 		x.withheld[e] = x.engines[e].Withheld
+		x.mostWithheld[e] = x.engines[e].Withheld
 	}
 	half := func(of []*scheduling.Endpoint) bool {
 		shut := 0

@@ -22,8 +22,9 @@ type world struct {
 	named    map[string]int // identifiers of the configured tiers
 	released time.Time      // the last release from the queue; zero: the next may follow at once
 	now      time.Time
-	withheld [mostEndpoints]int // requests that count at each endpoint because its engine fails
-	m        *dispatch.Machine
+	// Requests that count at each endpoint because its engine fails: at least, and at most while an event goes on.
+	withheld, mostWithheld [mostEndpoints]int
+	m                      *dispatch.Machine
 }
 
 // endpoint is the endpoint with this identifier, or nil.
