@@ -118,16 +118,19 @@ func TestConfigCommand(t *testing.T) {
 			[]string{"2 problems", "classes.system.reserve: unknown field (did you mean reserved?)", "did you mean bulk?"},
 		},
 		"import of dynamo's file": {
-			[]string{"config", "import", "--from=dynamo", dynamo}, 0,
+			[]string{"config", "import", "--from=dynamo", dynamo},
+			0,
 			[]string{"profile: dynamo-drr", "- name: c\n    family: f\n    bucket: b\n    quantum: 7\n    order: wspt\n", "defaultFamily: f"},
 			[]string{"dynamo.yaml: note: no class has a busy threshold"},
 		},
 		"import of a bad one of dynamo's": {
-			[]string{"config", "import", "--from", "dynamo", badDynamo}, 1, nil,
+			[]string{"config", "import", "--from", "dynamo", badDynamo},
+			1, nil,
 			[]string{`baddynamo.yaml: invalid`, `policy_classes[0].queue_policy: "lcfs": must be one of fcfs, wspt (did you mean fcfs?) (line 2)`},
 		},
 		"import of mindrouter's environment": {
-			[]string{"config", "import", "--from=mindrouter", mindRouter}, 0,
+			[]string{"config", "import", "--from=mindrouter", mindRouter},
+			0,
 			[]string{"profile: mindrouter-fairshare", "window: 1m", "faculty:\n    weight: 4", "mindrouter:\n    queue: 31"},
 			[]string{"mindrouter.env: note: SCHEDULER_SCORE: ignored"},
 		},

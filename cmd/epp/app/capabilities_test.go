@@ -12,7 +12,8 @@ import (
 func TestCapabilitiesThatEnginesState(t *testing.T) {
 	const image, audio = scheduling.NeedImage, scheduling.NeedAudio
 	stored := scheduling.NewSnapshot(1, []scheduling.Endpoint{
-		{ID: 1, Address: "10.0.0.1:80", Ready: true, Models: []string{"a"}}, {ID: 2, Address: "10.0.0.2:80", Ready: true, Lacks: audio, LacksStated: true},
+		{ID: 1, Address: "10.0.0.1:80", Ready: true, Models: []string{"a"}},
+		{ID: 2, Address: "10.0.0.2:80", Ready: true, Lacks: audio, LacksStated: true},
 		{ID: 3, Address: "10.0.0.3:80", Ready: true, LacksStated: true},
 	})
 	var c capabilities

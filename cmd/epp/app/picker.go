@@ -48,8 +48,11 @@ func needsOf(n *request.Needs) (needs scheduling.Needs) {
 		has  bool
 		need scheduling.Needs
 	}{
-		{n.Image, scheduling.NeedImage}, {n.Audio, scheduling.NeedAudio}, {n.Video, scheduling.NeedVideo},
-		{n.Embeddings, scheduling.NeedEmbeddings}, {n.Structured, scheduling.NeedStructured},
+		{n.Image, scheduling.NeedImage},
+		{n.Audio, scheduling.NeedAudio},
+		{n.Video, scheduling.NeedVideo},
+		{n.Embeddings, scheduling.NeedEmbeddings},
+		{n.Structured, scheduling.NeedStructured},
 	} {
 		if of.has {
 			needs |= of.need
