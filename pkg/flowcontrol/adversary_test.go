@@ -135,8 +135,8 @@ func TestRefusedGiants(t *testing.T) {
 		})
 	}
 	t.Logf("honest answers beside 1, 4 and 16 clients: %v", answers)
-	if least := answers[0] * 95 / 100; answers[0] < 5000 || answers[1] < least || answers[2] < least {
-		t.Errorf("want at least 5,000 answers, and not less beside more of them: %v", answers)
+	if least := answers[0] * 9 / 10; answers[0] < 5000 || answers[1] < least || answers[2] < least {
+		t.Errorf("want at least 5,000 answers, and hardly less beside more of them: %v", answers)
 	}
 }
 
