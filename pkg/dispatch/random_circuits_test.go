@@ -97,8 +97,8 @@ func (x *run) looksAtEngines() {
 	}
 }
 
-// couldGo reports whether a request that waits could have gone at any moment of this event.
-func (x *run) couldGo(r *request) bool {
+// couldHaveGone reports whether a request that waits could have gone at any moment of this event.
+func (x *run) couldHaveGone(r *request) bool {
 	least := x.withheld
 	x.withheld = x.mostWithheld
 	defer func() { x.withheld = least }()

@@ -206,7 +206,7 @@ func (x *run) granted(r *request) {
 	for _, o := range x.waiting {
 		switch {
 		case o == r:
-		case x.strict() && !promoted && x.above(o, r) && x.couldGo(o):
+		case x.strict() && !promoted && x.above(o, r) && x.couldHaveGone(o):
 			x.failf("priority: %v goes before %v, which is of a higher tier and could go there", r, o)
 		case ordered && x.sameLine(o, r) && o.w.Number() < r.w.Number():
 			x.failf("order: %v goes before %v of its flow, which came before it", r, o)

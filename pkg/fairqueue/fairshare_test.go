@@ -307,9 +307,13 @@ func TestFairShareWaitBonus(t *testing.T) {
 		ahead  Cost // of the one that has waited
 		first  string
 	}{
-		{100_000, 100 * time.Second, 9, "patient"}, {100_000, 100 * time.Second, 11, "other"}, {100_000, 0, 1, "other"},
-		{1_000_000, 100 * time.Second, 99, "patient"}, {1_000_000, 100 * time.Second, 101, "other"},
-		{0, 100 * time.Second, 1, "other"}, {0, 100 * time.Second, 0, "patient"},
+		{100_000, 100 * time.Second, 9, "patient"},
+		{100_000, 100 * time.Second, 11, "other"},
+		{100_000, 0, 1, "other"},
+		{1_000_000, 100 * time.Second, 99, "patient"},
+		{1_000_000, 100 * time.Second, 101, "other"},
+		{0, 100 * time.Second, 1, "other"},
+		{0, 100 * time.Second, 0, "patient"},
 	} {
 		c := newCluster(t, func(c *Config) {
 			c.FairShare.WaitBonus, c.FairShare.Threshold, c.QueueTTL = x.bonus, millionth, time.Hour
