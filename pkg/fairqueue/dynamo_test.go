@@ -12,16 +12,8 @@ import (
 // All dispatch orders that were recorded from Dynamo's service 1.6.1 are reproduced exactly with that version's cursor,
 // and the third and the twelfth with the other cursor too.
 func TestDynamoOrders(t *testing.T) {
-	text, err := os.ReadFile("testdata/dynamo-orders")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for scene := range strings.SplitSeq(string(text), "\n\n") {
-		if strings.HasPrefix(scene, "#") {
-			continue
-		}
-		n++
+	for i, scene := range dynamoScenes(t) {
+		n := i + 1
 		stays := n == 3 || n == 12
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			for _, cursor := range []Cursor{Advance, Stay} {
@@ -32,9 +24,23 @@ func TestDynamoOrders(t *testing.T) {
 			}
 		})
 	}
-	if n != 12 {
-		t.Errorf("%d orders, want 12", n)
+}
+
+// dynamoScenes returns the 12 recorded scenes.
+func dynamoScenes(t *testing.T) (scenes []string) {
+	text, err := os.ReadFile("testdata/dynamo-orders")
+	if err != nil {
+		t.Fatal(err)
 	}
+	for scene := range strings.SplitSeq(string(text), "\n\n") {
+		if !strings.HasPrefix(scene, "#") {
+			scenes = append(scenes, scene)
+		}
+	}
+	if len(scenes) != 12 {
+		t.Fatalf("%d orders, want 12", len(scenes))
+	}
+	return scenes
 }
 
 // dynamoOrder runs one scene. It returns the order in which its requests go, and the recorded one.
