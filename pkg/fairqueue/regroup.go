@@ -77,7 +77,8 @@ type leaving struct {
 
 // laneTimes are the virtual times of the lanes of a level: of those that are concerned and in which anybody waits before the
 // regrouping, and of heirs after it, as far as they are known.
-type laneTimes struct{ before, after map[Lane]VirtualTime }
+// strangers are how far the strangers of the lanes were ahead of that.
+type laneTimes struct{ before, after, strangers map[Lane]VirtualTime }
 
 func newRegrouping(heirs map[Lane][]Lane) *regrouping {
 	g := &regrouping{
@@ -107,11 +108,12 @@ func (g *regrouping) concerns(lane Lane) bool {
 // survey notes the lanes' virtual times and the flows' standings, of a class's own flows or of those under one.
 func (g *regrouping) survey(c *class, above *flow) {
 	s := siblingsUnder(c, above)
-	times := laneTimes{map[Lane]VirtualTime{}, map[Lane]VirtualTime{}}
+	times := laneTimes{map[Lane]VirtualTime{}, map[Lane]VirtualTime{}, map[Lane]VirtualTime{}}
 	g.levels[s] = times
 	note := func(lane Lane, b *branch) {
 		if g.concerns(lane) {
 			times.before[lane] = b.virtual
+			times.strangers[lane] = b.strangers.later(b.virtual) - b.virtual
 		}
 	}
 	if above == nil {
@@ -265,7 +267,11 @@ func (g *regrouping) join(fl *flowLane) {
 	f, heir := fl.flow, fl.lane.name
 	if fl.alone() {
 		in := fl.ownBranch()
-		in.virtual, in.matched = g.arrival(f.siblings, heir), false
+		in.virtual, in.matched, in.raise = g.arrival(f.siblings, heir), false, 0
+		in.strangers = in.virtual
+		for _, lane := range g.parents[heir] {
+			in.strangers = in.strangers.later(in.virtual + g.levels[f.siblings].strangers[lane])
+		}
 	}
 	if f.in(heir) == nil {
 		st, _ := g.standing(f, heir)
