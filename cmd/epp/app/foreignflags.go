@@ -30,7 +30,6 @@ var foreignFlags = []struct {
 	{"grpc-max-send-msg-size", "Weir's messages have no limit", false},
 	{"health-checking", "the ext_proc port always answers health checks", true},
 	{"log-level", "the log's verbosity is --v", false},
-	{"lora-info-metric", "adapters are models, by their names in requests", false},
 	{"metrics-staleness-threshold", "readings of engines expire over 3 to 10 s", false},
 	{"refresh-prometheus-metrics-interval", "metrics are always up to date", false},
 	{"tracing", "there are no traces yet", true},
@@ -50,6 +49,7 @@ var scrapeFlags = []struct {
 }{
 	{"cache-info-metric", "the metric with the labels block_size and num_gpu_blocks", textOf(func(c *scrape.Config) *string { return &c.Names.CacheInfo }), false},
 	{"kv-cache-usage-percentage-metric", "the used share of the KV cache", textOf(func(c *scrape.Config) *string { return &c.Names.CacheUsed }), false},
+	{"lora-info-metric", "the metric with the labels running_lora_adapters, waiting_lora_adapters and max_lora, in place of vllm:lora_requests_info", textOf(func(c *scrape.Config) *string { return &c.Names.Adapters }), false},
 	{"model-server-metrics-https-insecure-skip-verify", "true, the default: any certificate will do", func(c *scrape.Config, v string) (err error) {
 		c.Insecure, err = strconv.ParseBool(v)
 		return err

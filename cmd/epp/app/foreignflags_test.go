@@ -38,7 +38,7 @@ func TestForeignFlagsWarnOnce(t *testing.T) {
 	f := newFlags()
 	args := []string{
 		"--endpoints=192.0.2.1:8000", "--tracing=false", "--health-checking", "--metrics-staleness-threshold=2s",
-		"--engine-label-key=\"a:b\"", "--lora-info-metric", "",
+		"--engine-label-key=\"a:b\"",
 	}
 	if err := f.parse(args); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestForeignFlagsWarnOnce(t *testing.T) {
 	if len(lines) != 1 || !strings.Contains(lines[0], `"level":"warn"`) {
 		t.Fatalf("got %q, want one warning", lines)
 	}
-	for _, want := range []string{"--health-checking", "--metrics-staleness-threshold", "--engine-label-key", "--lora-info-metric"} {
+	for _, want := range []string{"--health-checking", "--metrics-staleness-threshold", "--engine-label-key"} {
 		if !strings.Contains(lines[0], want+" (") {
 			t.Errorf("%s does not name %s", lines[0], want)
 		}
@@ -69,14 +69,14 @@ func TestForeignScrapeFlags(t *testing.T) {
 		"--endpoints=192.0.2.1:8000", "--model-server-metrics-path=\"/prometheus/metrics\"", "--model-server-metrics-port=9400",
 		"--model-server-metrics-scheme=https", "--model-server-metrics-https-insecure-skip-verify=false",
 		"--refresh-metrics-interval=5s", "--total-queued-requests-metric", "a{b=c}", "--total-running-requests-metric=\"d\"",
-		"--kv-cache-usage-percentage-metric=e", "--cache-info-metric", "f",
+		"--kv-cache-usage-percentage-metric=e", "--cache-info-metric", "f", "--lora-info-metric=\"g\"",
 	}
 	if err := f.parse(args); err != nil {
 		t.Fatal(err)
 	}
 	want := scrape.DefaultConfig()
 	want.Path, want.Port, want.Scheme, want.Insecure, want.Interval = "/prometheus/metrics", 9400, "https", false, 5*time.Second
-	want.Names = scrape.Names{Running: "d", Waiting: "a{b=c}", CacheUsed: "e", CacheInfo: "f"}
+	want.Names = scrape.Names{Running: "d", Waiting: "a{b=c}", CacheUsed: "e", CacheInfo: "f", Adapters: "g"}
 	if !reflect.DeepEqual(f.Scrape, want) {
 		t.Errorf("got %+v, want %+v", f.Scrape, want)
 	}
@@ -92,6 +92,8 @@ func TestForeignScrapeFlags(t *testing.T) {
 		"--model-server-metrics-scheme=ftp":                           `--model-server-metrics-scheme: "ftp": must be`,
 		"--refresh-metrics-interval=often":                            `--refresh-metrics-interval: "often": must be`,
 		"--total-queued-requests-metric=a{b":                          `--total-queued-requests-metric: "a{b": must end with }`,
+		"--lora-info-metric=":                                         "1s /metrics",
+		"--lora-info-metric=a{b":                                      `--lora-info-metric: "a{b": must end with }`,
 	} {
 		f := newFlags()
 		err := f.parse(append([]string{"--endpoints=192.0.2.1:8000"}, strings.Fields(args)...))

@@ -300,6 +300,7 @@ func flagOf(field invalid.Path) string {
 		"Scrape.Names.Waiting":   "--total-queued-requests-metric",
 		"Scrape.Names.CacheUsed": "--kv-cache-usage-percentage-metric",
 		"Scrape.Names.CacheInfo": "--cache-info-metric",
+		"Scrape.Names.Adapters":  "--lora-info-metric",
 		"KVEvents.Port":          "--kv-events-port", "KVEvents.Topic": "--kv-events-topic",
 	}
 	return cmp.Or(flags[field.Pattern()], field.String())

@@ -2,27 +2,42 @@ package scrape
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// adapterMetric is the metric in whose labels a vLLM says which LoRA adapters it runs. Its value is a time: each change of the
-// labels is another series, and the newest one counts.
+// adapterMetric is the metric in whose labels a vLLM says which LoRA adapters it runs; Names.Adapters is another one's with the
+// same labels, in its place. Its value is a time: each change of the labels is another series, and the newest one counts.
 const adapterMetric = "vllm:lora_requests_info"
 
 // longestName is the most bytes of an adapter's name that count.
 const longestName = 256
 
-// adapterLine is the newest series of adapterMetric on a page.
+// adapterLine is the newest series on a page of the metric of adapters.
 type adapterLine struct {
+	name   string
+	wanted []label // that a series must have
 	at     float64
 	labels []byte
 }
 
+// lineOf returns the line of a metric, NAME or NAME{LABEL="VALUE",…}; empty: of adapterMetric.
+func lineOf(metric string) adapterLine {
+	name, wanted, _ := parseName(cmp.Or(metric, adapterMetric)) // validated
+	return adapterLine{name: name, wanted: wanted}
+}
+
+// begin forgets what a page has said.
+func (a *adapterLine) begin() { a.at, a.labels = 0, a.labels[:0] }
+
 // take takes a series if it is newer than those before it.
 func (a *adapterLine) take(labels, value []byte) {
+	if !haveAll(labels, a.wanted) {
+		return
+	}
 	if at, ok := number(value); ok && at >= a.at && len(labels) > 0 {
 		a.at, a.labels = at, append(a.labels[:0], labels...)
 	}

@@ -30,7 +30,7 @@ func TestAdaptersOfPages(t *testing.T) {
 		"too many":     {`vllm:lora_requests_info{running_lora_adapters="` + manyNames(1000) + `"} 1`, "0 256 names"},
 		"with escapes": {`vllm:lora_requests_info{max_lora="1",running_lora_adapters="a\"b"} 1`, `1 [a"b]`},
 	} {
-		r, err := newPage(known).read(strings.NewReader(counts+test.page+"\n"), 1<<20)
+		r, err := newPage(Names{}).read(strings.NewReader(counts+test.page+"\n"), 1<<20)
 		got := "nil"
 		if a := r.Adapters; a != nil {
 			got = fmt.Sprint(a.Places, " ", a.Loaded)
@@ -40,6 +40,32 @@ func TestAdaptersOfPages(t *testing.T) {
 		}
 		if got != test.want || err != nil {
 			t.Errorf("%s: %s, %v, want %s", name, got, err, test.want)
+		}
+	}
+}
+
+// A configured metric says which adapters there are in place of vLLM's, and its labels choose among its series.
+func TestConfiguredAdapterMetric(t *testing.T) {
+	const page = `vllm:num_requests_running 1
+vllm:num_requests_waiting 0
+vllm:lora_requests_info{max_lora="1",running_lora_adapters="of-vllm"} 3
+own:adapters{pool="a",max_lora="2",running_lora_adapters="a"} 1
+own:adapters{pool="b",max_lora="3",running_lora_adapters="b"} 2
+`
+	for metric, want := range map[string]string{
+		"": "1 [of-vllm]", "own:adapters": "3 [b]", `own:adapters{pool="a"}`: "2 [a]", "own:adapters{pool=c}": "nil", "other": "nil",
+	} {
+		names := Names{Adapters: metric}
+		p := newPage(names)
+		for range 2 { // pages are reused
+			r, err := p.read(strings.NewReader(page), 1<<20)
+			got := "nil"
+			if a := r.Adapters; a != nil {
+				got = fmt.Sprint(a.Places, " ", a.Loaded)
+			}
+			if got != want || err != nil {
+				t.Errorf("%q: %s, %v, want %s", metric, got, err, want)
+			}
 		}
 	}
 }

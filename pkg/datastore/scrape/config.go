@@ -32,8 +32,9 @@ type Config struct {
 // Names are names of metrics, each as NAME or NAME{LABEL="VALUE",…}; empty: none.
 type Names struct {
 	// Running and Waiting are gauges of requests, CacheUsed one from 0 to 1. CacheInfo has the labels block_size and
-	// num_gpu_blocks.
-	Running, Waiting, CacheUsed, CacheInfo string
+	// num_gpu_blocks. Adapters has the labels running_lora_adapters, waiting_lora_adapters and max_lora, and is read in place
+	// of vllm:lora_requests_info.
+	Running, Waiting, CacheUsed, CacheInfo, Adapters string
 }
 
 // DefaultConfig returns the configuration without flags.
@@ -74,6 +75,7 @@ type named struct{ field, text string }
 func (n Names) all() (given []named) {
 	for _, one := range []named{
 		{"Running", n.Running}, {"Waiting", n.Waiting}, {"CacheUsed", n.CacheUsed}, {"CacheInfo", n.CacheInfo},
+		{"Adapters", n.Adapters},
 	} {
 		if one.text != "" {
 			given = append(given, one)

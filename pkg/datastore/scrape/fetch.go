@@ -20,7 +20,6 @@ type fetcher struct {
 }
 
 func newFetcher(config Config) *fetcher {
-	index := seriesOf(config.Names)
 	return &fetcher{
 		config: config,
 		transport: &http.Transport{
@@ -31,7 +30,7 @@ func newFetcher(config Config) *fetcher {
 			ReadBufferSize:      16 << 10,
 			TLSClientConfig:     &tls.Config{InsecureSkipVerify: config.Insecure}, //nolint:gosec // by a flag of the operator's
 		},
-		pages: sync.Pool{New: func() any { return newPage(index) }},
+		pages: sync.Pool{New: func() any { return newPage(config.Names) }},
 	}
 }
 

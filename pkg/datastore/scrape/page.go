@@ -36,14 +36,14 @@ var seed = maphash.MakeSeed()
 // lineSize is the longest line that is read; longer ones are skipped.
 const lineSize = 32 << 10
 
-func newPage(index map[string][]series) *page {
-	return &page{index: index, buf: make([]byte, lineSize)}
+func newPage(names Names) *page {
+	return &page{index: seriesOf(names), lora: lineOf(names.Adapters), buf: make([]byte, lineSize)}
 }
 
 // read reads a page of at most so many bytes, in Prometheus' text format or OpenMetrics.
 func (p *page) read(r io.Reader, most int64) (Reading, error) {
 	p.found, p.seen, p.begun = [numEngines]sums{}, p.seen[:0], false
-	p.lora = adapterLine{labels: p.lora.labels[:0]}
+	p.lora.begin()
 	have, skip, total := 0, false, int64(0) // skip: the rest of a line that is too long
 	for {
 		n, err := r.Read(p.buf[have:])
@@ -121,7 +121,7 @@ func (p *page) line(line []byte) error {
 	}
 	list := p.index[string(line[:end])]
 	if list == nil {
-		if string(line[:end]) == adapterMetric {
+		if string(line[:end]) == p.lora.name {
 			if labels, value, ok := split(line[end:]); ok {
 				p.lora.take(labels, value)
 			}
@@ -142,10 +142,8 @@ func (p *page) line(line []byte) error {
 
 // take takes a known series' value.
 func (p *page) take(s *series, name, labels, value []byte) error {
-	for _, l := range s.labels {
-		if v, ok := labelOf(labels, l.name); !ok || string(v) != l.value {
-			return nil
-		}
+	if !haveAll(labels, s.labels) {
+		return nil
 	}
 	text := value
 	if s.from != "" {
@@ -204,6 +202,16 @@ func closing(text []byte) int {
 		}
 	}
 	return -1
+}
+
+// haveAll reports whether the labels of a series have all that are wanted.
+func haveAll(labels []byte, wanted []label) bool {
+	for _, l := range wanted {
+		if v, ok := labelOf(labels, l.name); !ok || string(v) != l.value {
+			return false
+		}
+	}
+	return true
 }
 
 // labelOf returns the value of a label, as it is written.

@@ -29,7 +29,7 @@ process_virtual_memory_bytes 1.3e+10
 
 func read(t *testing.T, text string) (Reading, error) {
 	t.Helper()
-	return newPage(seriesOf(Names{})).read(strings.NewReader(text), 1<<20)
+	return newPage(Names{}).read(strings.NewReader(text), 1<<20)
 }
 
 // Every engine's page says how many requests run and wait, and how large its KV cache is, where it says so.
@@ -162,7 +162,7 @@ func TestPagesComeInPieces(t *testing.T) {
 	if err != nil || want.Running != 9 {
 		t.Fatal(want, err)
 	}
-	p := newPage(seriesOf(Names{}))
+	p := newPage(Names{})
 	for name, r := range map[string]io.Reader{
 		"bytes": iotest.OneByteReader(strings.NewReader(text)), "halves": iotest.HalfReader(strings.NewReader(text)),
 		"with EOF": iotest.DataErrReader(strings.NewReader(text)),
@@ -176,18 +176,18 @@ func TestPagesComeInPieces(t *testing.T) {
 // No more than the limit is read.
 func TestPageIsBounded(t *testing.T) {
 	endless := iotest.DataErrReader(endlessLine{})
-	_, err := newPage(seriesOf(Names{})).read(endless, 1<<20)
+	_, err := newPage(Names{}).read(endless, 1<<20)
 	if reasonOf(err) != TooLarge {
 		t.Error(err)
 	}
-	if _, err := newPage(seriesOf(Names{})).read(strings.NewReader(vllmPage), int64(len(vllmPage))); err != nil {
+	if _, err := newPage(Names{}).read(strings.NewReader(vllmPage), int64(len(vllmPage))); err != nil {
 		t.Errorf("a page of just the limit: %v", err)
 	}
-	if _, err := newPage(seriesOf(Names{})).read(strings.NewReader(vllmPage), int64(len(vllmPage)-1)); reasonOf(err) != TooLarge {
+	if _, err := newPage(Names{}).read(strings.NewReader(vllmPage), int64(len(vllmPage)-1)); reasonOf(err) != TooLarge {
 		t.Errorf("a byte more: %v", err)
 	}
 	broken := io.MultiReader(strings.NewReader(vllmPage), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if _, err := newPage(seriesOf(Names{})).read(broken, 1<<20); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := newPage(Names{}).read(broken, 1<<20); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a page that breaks off: %v", err)
 	}
 }
@@ -212,14 +212,17 @@ mine_requests{state="waiting"} 2
 mine_kv 0.5
 mine_info{block_size="8",num_gpu_blocks="10"} 1
 `
-	got, err := newPage(seriesOf(names)).read(strings.NewReader(page), 1<<20)
+	got, err := newPage(names).read(strings.NewReader(page), 1<<20)
 	want := Reading{Engine: "configured", Running: 3, Waiting: 2, Lacking: 2, CacheUsed: 500000, CacheTokens: 80, Utilised: 500000, StatesUtilised: true}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = newPage(seriesOf(Names{Waiting: "mine_queue"})).read(strings.NewReader(vllmPage+"mine_queue 1\n"), 1<<20)
+	got, err = newPage(Names{Waiting: "mine_queue"}).read(strings.NewReader(vllmPage+"mine_queue 1\n"), 1<<20)
 	if err != nil || got.Waiting != 1 || got.Running != 8 || got.Engine != "vLLM" {
 		t.Errorf("one of them: %+v, %v", got, err)
+	}
+	if r, err := newPage(Names{Adapters: "a"}).read(strings.NewReader(vllmPage), 1<<20); err != nil || r.Running != 8 {
+		t.Errorf("beside a metric of adapters: %+v, %v", r, err)
 	}
 	if _, own := known["mine_queue"]; own || len(known["vllm:num_requests_running"]) != 1 {
 		t.Error("the known metrics have changed")
@@ -250,7 +253,7 @@ func FuzzPage(f *testing.F) {
 	f.Add([]byte(vllmPage))
 	f.Add([]byte("sglang:num_running_reqs{a=\"\\"))
 	f.Add([]byte("<html>"))
-	p := newPage(seriesOf(Names{}))
+	p := newPage(Names{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := p.read(bytes.NewReader(text), 1<<16)
 		again, err2 := p.read(iotest.OneByteReader(bytes.NewReader(text)), 1<<16)

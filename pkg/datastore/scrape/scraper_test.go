@@ -220,7 +220,7 @@ func TestWarnsOnceByEndpoint(t *testing.T) {
 // A page whose families change their types, their labels and their numbers of series from one scrape to the next is read as it
 // is: what it has no number for fails that scrape alone.
 func TestPagesThatChange(t *testing.T) {
-	p := newPage(seriesOf(Names{}))
+	p := newPage(Names{})
 	const running, waiting = "vllm:num_requests_running", "vllm:num_requests_waiting"
 	for _, c := range []struct {
 		page             string
@@ -515,6 +515,7 @@ func TestValidate(t *testing.T) {
 		"Timeout": func(c *Config) { c.Timeout = 0 }, "MostBytes": func(c *Config) { c.MostBytes = 0 },
 		"Names.Waiting": func(c *Config) { c.Names.Waiting = "a b" }, "Names.Running": func(c *Config) { c.Names.Running = "a{b=\"c\"" },
 		"Names.CacheUsed": func(c *Config) { c.Names.CacheUsed = "a{b}" },
+		"Names.Adapters":  func(c *Config) { c.Names.Adapters = "a b" },
 	} {
 		c := DefaultConfig()
 		change(&c)
@@ -537,7 +538,7 @@ func pageOf(size int) []byte {
 // BenchmarkPage is what the parsing of a page of 40 KB costs.
 func BenchmarkPage(b *testing.B) {
 	text := pageOf(40 << 10)
-	p := newPage(seriesOf(Names{}))
+	p := newPage(Names{})
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

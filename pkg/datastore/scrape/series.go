@@ -112,6 +112,9 @@ var known = map[string][]series{
 
 // seriesOf returns the known series and the configured ones by the name of their metric.
 func seriesOf(names Names) map[string][]series {
+	if len(names.all()) == 0 {
+		return known
+	}
 	all := maps.Clone(known)
 	add := func(text string, parts ...series) {
 		if text == "" {
