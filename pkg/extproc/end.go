@@ -19,7 +19,7 @@ func (st *mainStream) end() {
 	defer st.body.drop()
 	defer st.reader.stop()
 	defer st.countUsage()
-	defer st.logRequest()
+	defer st.tellEnd()
 	defer st.settle()
 	st.body.turn.end()
 	status := st.server.links.end(st.link, st.state == responding || st.state == placedNoHeaders)

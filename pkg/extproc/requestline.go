@@ -1,8 +1,6 @@
 package extproc
 
 import (
-	"time"
-
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -14,10 +12,11 @@ const requestVerbosity = 1
 // maxRequestID is how much of an x-request-id is logged or recorded, in bytes.
 const maxRequestID = 256
 
-// beginLine begins the request's line, if the log's verbosity asks for one, and reads the request's ID, if that or a
-// recording does.
+// beginLine begins the request's line, if the log's verbosity or somebody who reads the tail asks for one, and reads the
+// request's ID, if that or a recording does.
 func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
-	st.line.wanted = st.server.log.V(requestVerbosity).Enabled()
+	st.line.logged = st.server.log.V(requestVerbosity).Enabled()
+	st.line.wanted = st.line.logged || st.server.tailed()
 	if !st.line.wanted && !st.server.names {
 		return
 	}
@@ -49,38 +48,38 @@ func (st *mainStream) outcome() flowcontrol.Outcome {
 	return flowcontrol.OutcomeDispatched
 }
 
-// logRequest writes the request's line. It is called once, after settle. Clients choose some of the values; the log's
-// encoder escapes them.
-func (st *mainStream) logRequest() {
-	if !st.line.wanted {
+// tellEnd writes the request's line, and tells the tail. It is called once, after settle.
+func (st *mainStream) tellEnd() {
+	tailed := st.server.tailed()
+	if !st.line.logged && !tailed {
 		return
 	}
-	outcome := st.outcome()
-	status, wait, bypass := st.response.status, st.line.wait, false
-	if st.grant.lease != nil {
-		wait, bypass = st.grant.waited()
+	e := st.ended()
+	if st.line.logged {
+		st.logRequest(&e)
 	}
-	if rej := st.rejection; rej != nil || outcome == flowcontrol.OutcomeClientCancelled {
-		if rej == nil {
-			rej = &flowcontrol.Rejection{Outcome: outcome}
-		}
-		status = st.cfg.status(rej.Outcome)
+	if tailed {
+		st.server.tail.Ended(&e)
 	}
+}
+
+// logRequest writes the request's line. Clients choose some of the values; the log's encoder escapes them.
+func (st *mainStream) logRequest(e *Ended) {
 	values := []any{
-		"id", st.line.id, "flow", st.flowKey(), "tier", st.tierName(), "model", st.request.Model, "targetModel", st.request.Target,
-		"wait", wait, "bypass", bypass, "endpoint", st.grant.picked, "outcome", outcome.String(), "status", status,
-		"after", time.Since(st.begun),
+		"id", e.ID, "flow", e.Flow, "tier", e.Tier, "model", e.Model, "targetModel", e.TargetModel,
+		"wait", e.Wait, "bypass", e.Bypass, "endpoint", e.Endpoint, "outcome", e.Outcome.String(), "status", e.Status,
+		"after", e.After,
 	}
-	if elsewhere := st.servedElsewhere(); elsewhere != "" {
-		values = append(values, "served", elsewhere)
+	if e.Served != "" {
+		values = append(values, "served", e.Served)
 	}
-	if rej := st.rejection; rej != nil {
-		values = append(values, "error", rej.Err.Error())
-		if rej.RetryAfter > 0 {
-			values = append(values, "retryAfter", rej.RetryAfter)
+	if e.Err != nil {
+		values = append(values, "error", e.Err.Error())
+		if e.RetryAfter > 0 {
+			values = append(values, "retryAfter", e.RetryAfter)
 		}
 	}
-	if outcome == flowcontrol.OutcomePreempted {
+	if e.Outcome == flowcontrol.OutcomePreempted {
 		values = append(values, "headersHeld", st.line.held)
 	}
 	st.server.log.V(requestVerbosity).Info("request", values...)

@@ -31,6 +31,8 @@ type Dependencies struct {
 	Rand *rand.Rand
 	// NameRequests tells the controller each request's x-request-id.
 	NameRequests bool
+	// Tail is told of requests that have ended; nil: nobody is.
+	Tail Tail
 }
 
 // NewServer returns a Server and registers its metrics. It returns an error if cfg is not valid or a metric is already
@@ -45,6 +47,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		log:        deps.Log,
 		elsewhere:  newElsewhere(deps.Log, deps.Picker),
 		names:      deps.NameRequests,
+		tail:       deps.Tail,
 	}}
 	s.metrics = newMetrics(s.plateau.active.Load, s.memory.bytes)
 	if s.draw.source = deps.Rand; s.draw.source == nil {

@@ -17,6 +17,7 @@ type shared struct {
 	picker     Picker
 	log        logr.Logger
 	names      bool // the controller wants the requests' IDs
+	tail       Tail // nil: nobody is told of requests that have ended
 
 	metrics    *metrics
 	elsewhere  *servedElsewhere

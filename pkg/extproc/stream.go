@@ -28,10 +28,11 @@ type mainStream struct {
 	line     requestLine
 }
 
-// requestLine has the facts of a request that only the log needs.
+// requestLine has the facts of a request that only the log and the tail need.
 type requestLine struct {
-	wanted bool
-	id     string        // its x-request-id, which a client may have chosen; empty unless the log or a recording wants it
+	logged bool          // it has a line in the log
+	wanted bool          // the log or the tail wants them
+	id     string        // its x-request-id, which a client may have chosen; empty unless the log, the tail or a recording wants it
 	wait   time.Duration // of a rejected request
 	held   bool          // a gate held the response headers when the request was preempted
 }

@@ -1,0 +1,62 @@
+package extproc
+
+import (
+	"time"
+
+	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+)
+
+// Tail reads the requests that have ended.
+type Tail interface {
+	// Wanted reports whether anybody reads. It is asked when a request begins and when it has ended.
+	Wanted() bool
+	// Ended tells of a request that has ended. It must not block, and keeps nothing of e.
+	Ended(e *Ended)
+}
+
+// Ended is a request that has ended, as its line in the log has it.
+type Ended struct {
+	At time.Time
+	// ID is its x-request-id; empty if nobody wanted to know when it began.
+	ID, Flow, Tier, Model, TargetModel string
+	Wait                               time.Duration
+	Bypass                             bool
+	// Endpoint is the one picked, and Served the one that served, if it is another.
+	Endpoint, Served string
+	Outcome          flowcontrol.Outcome
+	// Status is what the client got, 0 if that was not seen. After is the time from its arrival to the end of its answer.
+	Status int
+	After  time.Duration
+	// Err is why it was rejected; nil if it was not.
+	Err        error
+	RetryAfter time.Duration
+	// Usage is what its answer has reported; Known is false if it has not.
+	Usage usage.Tokens
+	Known bool
+}
+
+// tailed reports whether somebody reads the tail.
+func (s *shared) tailed() bool { return s.tail != nil && s.tail.Wanted() }
+
+// ended returns how the request has ended. It is called after settle.
+func (st *mainStream) ended() Ended {
+	e := Ended{
+		At: time.Now(), ID: st.line.id, Flow: st.flowKey(), Tier: st.tierName(), Model: st.request.Model, TargetModel: st.request.Target,
+		Wait: st.line.wait, Endpoint: st.grant.picked, Served: st.servedElsewhere(), Outcome: st.outcome(), Status: st.response.status,
+		After: time.Since(st.begun),
+	}
+	if st.grant.lease != nil {
+		e.Wait, e.Bypass = st.grant.waited()
+	}
+	if rej := st.rejection; rej != nil {
+		e.Err, e.RetryAfter = rej.Err, rej.RetryAfter
+		e.Status = st.cfg.status(rej.Outcome)
+	} else if e.Outcome == flowcontrol.OutcomeClientCancelled {
+		e.Status = st.cfg.status(e.Outcome)
+	}
+	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
+		e.Usage, e.Known = r.Tokens, true
+	}
+	return e
+}
