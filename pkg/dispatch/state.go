@@ -194,6 +194,22 @@ func (m *Machine) FlowOf(now time.Time, w *Waiter) FlowState {
 	return m.flowState(now, &v, m.tierNames()[v.Tier], m.withheld())
 }
 
+// FlowsOf returns the states of one flow: by tier and class where it waits, and by tier where it only has requests in flight,
+// without its share. It visits the tiers, and the lanes in which the flow waits.
+func (m *Machine) FlowsOf(now time.Time, flow string) (states []FlowState) {
+	withheld := m.withheld()
+	for _, t := range m.queue.Tiers() {
+		views := m.queue.ViewsOf(t.ID, flow)
+		for i := range views {
+			states = append(states, m.flowState(now, &views[i], t.Name, withheld))
+		}
+		if a := m.flows.find(t.ID, flow); len(views) == 0 && a != nil && a.inflight > 0 {
+			states = append(states, FlowState{Flow: flow, Tier: t.Name, InFlight: a.inflight})
+		}
+	}
+	return states
+}
+
 // withheld returns the tiers for which there is no stock only because it is reserved for higher ones.
 func (m *Machine) withheld() fairqueue.TierSet {
 	if !m.belowLower() {

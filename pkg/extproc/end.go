@@ -49,6 +49,9 @@ func (st *mainStream) complete() {
 	c := flowcontrol.Completion{Status: st.response.status, RetryAfter: st.response.again, Unsent: st.grant.sent.IsZero()}
 	defer func() { st.grant.lease.OnRequestComplete(c) }()
 	st.noteUnread()
+	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
+		c.Usage = flowcontrol.Usage{Input: r.Input, Output: r.Output, Cached: r.Cached}
+	}
 	c.Cost = st.actualCost()
 	if charge := st.grant.charge; charge != nil {
 		c.Used, c.Unserved = charge.Used(), charge.Used() == 0

@@ -62,6 +62,19 @@ func (q *FairRequestQueue) View(limit int) []FlowView {
 // ViewOf returns the state of the class's own flow of r, a waiting request. It visits the lanes in which the flow waits.
 func (q *FairRequestQueue) ViewOf(r *Request) FlowView { return r.flowLane.outermost().flow.view() }
 
+// ViewsOf returns the states of the flow with this key in each class of a tier in which it waits. It visits the lanes in which
+// the flow waits.
+func (q *FairRequestQueue) ViewsOf(id int, key string) (views []FlowView) {
+	var last *flow
+	for fl := range q.parts(id, key) {
+		if fl.flow != last {
+			last = fl.flow
+			views = append(views, last.view())
+		}
+	}
+	return views
+}
+
 func (f *flow) view() FlowView {
 	v := FlowView{
 		Tier: f.class.tier.id, Class: f.class.config.Name, Flow: f.key, Weight: f.weight, Queued: f.queued, Cost: f.cost,

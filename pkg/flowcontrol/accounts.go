@@ -20,7 +20,7 @@ type accounts struct {
 	entitled, utilisation            *prometheus.Desc
 	gap, bound                       *prometheus.Desc
 	tierReserved, tierLimit          *prometheus.Desc
-	tierPressure                     *prometheus.Desc
+	tierPressure, tierWaits          *prometheus.Desc
 	tierQueued, tierInflight         *prometheus.Desc
 	deficit                          *prometheus.Desc
 	quotas                           *prometheus.Desc
@@ -65,6 +65,8 @@ func newAccounts(c *RequestQueueController) *accounts {
 		utilisation:  desc("stock_utilisation", "Leases held over the stock's capacity; above 1 after backends went away."),
 		tierReserved: desc("tier_reserved", "Stock reserved for a tier at the present capacity, in leases.", "tier"),
 		tierLimit:    desc("tier_queue_limit", "The largest number of requests that may wait in a tier.", "tier"),
+		tierWaits: desc("tier_queue_wait_quantile_seconds", "Quantiles of the time in the queue of the requests that waited in a tier, with any "+
+			"outcome, of those that have ended in the last five minutes, within 7 %; no value without any.", "tier", "quantile"),
 		tierPressure: desc("tier_pressure", "How near a tier is to the limits of its queue and its stock, 0 to 1.", "tier"),
 	}
 }
@@ -73,7 +75,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 func (a *accounts) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		a.upper, a.lower, a.watermark, a.ready, a.flows, a.capacity, a.attempts, a.successes, a.displaced, a.promotions,
-		a.panics, a.preempted, a.entitled, a.gap, a.bound, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure, a.deficit,
+		a.panics, a.preempted, a.entitled, a.gap, a.bound, a.utilisation, a.tierQueued, a.tierInflight, a.tierReserved, a.tierLimit, a.tierPressure, a.tierWaits, a.deficit,
 		a.quotas,
 	} {
 		out <- d
@@ -134,20 +136,23 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 		counter(a.displaced, t.Displaced, t.Name)
 		counter(a.promotions, t.Promotions, t.Name)
 		reservedHigher += t.Reserved
+		if waits := a.controller.TierCounts(t.Name).Waits; waits.N > 0 {
+			gauge(a.tierWaits, waits.Median.Seconds(), t.Name, "0.5")
+			gauge(a.tierWaits, waits.P90.Seconds(), t.Name, "0.9")
+			gauge(a.tierWaits, waits.P99.Seconds(), t.Name, "0.99")
+		}
 	}
 }
 
 // flowInTier identifies a flow of a tier.
 type flowInTier struct{ flow, tier string }
 
-// entitledShares returns the entitled shares of flows with waiting requests. That of a flow that waits in several
+// entitledShares returns the entitled shares of flows with waiting requests, by label. That of a flow that waits in several
 // classes is the sum of its shares there.
 func (a *accounts) entitledShares() map[flowInTier]float64 {
 	shares := map[flowInTier]float64{}
 	for _, f := range a.controller.Flows(entitledFlows) {
-		if presentable(f.Flow) {
-			shares[flowInTier{f.Flow, f.Tier}] += f.Entitled
-		}
+		shares[flowInTier{a.controller.metrics.flows.labelOf(f.Flow), f.Tier}] += f.Entitled
 	}
 	return shares
 }

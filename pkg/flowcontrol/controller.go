@@ -75,7 +75,7 @@ func (c *RequestQueueController) wait(w *waiter, r *Request) (*Lease, error) {
 
 // arrive is the part of TryEnqueue before it blocks; if r has to wait, w has a channel to wait on.
 func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waiter, error) {
-	w := &waiter{ctx: ctx, series: c.metrics.of(r.Model, r.TargetModel)}
+	w := c.newWaiter(ctx, r)
 	if err := ctx.Err(); err != nil {
 		return nil, w.series.rejected(w, &Rejection{Err: err, Outcome: OutcomeOf(err)})
 	}
@@ -87,7 +87,7 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 	c.offer(now, w, r, deadline)
 	switch { // by what end left there: its stage may have changed again
 	case w.woken != nil:
-		w.series.waiting(1)
+		w.counted(1)
 		if r.OnQueued != nil {
 			r.OnQueued(w.MaxWait())
 		}
@@ -98,6 +98,11 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 	default:
 		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
 	}
+}
+
+// newWaiter returns a request that has not arrived yet, with its series.
+func (c *RequestQueueController) newWaiter(ctx context.Context, r *Request) *waiter {
+	return &waiter{ctx: ctx, series: c.metrics.of(r.Model, r.TargetModel), flowSeries: c.metrics.flows.of(r.Flow)}
 }
 
 // offer passes an arrival to the machine.
@@ -147,11 +152,11 @@ func (c *RequestQueueController) verdict(w *waiter) (*Lease, error) {
 	}
 	c.channels.Put(w.woken)
 	if !w.held {
-		w.series.waiting(-1)
+		w.counted(-1)
 		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
 	}
 	w.series.dispatched(w)
-	w.series.waiting(-1) // last: a series without waiting or running requests may be dropped
+	w.counted(-1) // last: a series without waiting or running requests may be dropped
 	return (*Lease)(w), nil
 }
 
@@ -188,7 +193,7 @@ func (c *RequestQueueController) Refuse(flow, model, targetModel string, err err
 		r.RetryAfter = c.refusal(time.Now(), cmp.Or(flow, model), r.Outcome)
 	default:
 	}
-	c.metrics.flows.of(flow).rejected(r.Outcome)
+	c.metrics.flows.of(flow).count(r.Outcome)
 	s := c.metrics.of(model, targetModel)
 	return s.rejected(nil, r)
 }
@@ -202,7 +207,7 @@ func (c *RequestQueueController) refusal(now time.Time, key string, o Outcome) t
 // PassOn counts and places a request that is passed on without queueing because it is known not to be inference. Its
 // lease counts as stock like any other.
 func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
-	w := &waiter{ctx: context.Background(), series: c.metrics.of(r.Model, r.TargetModel)}
+	w := c.newWaiter(context.Background(), r)
 	c.passOn(time.Now(), w, r)
 	if !w.held {
 		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))

@@ -27,6 +27,7 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 		switch w := v.Owner().(*waiter); {
 		case w.preempted != nil: // it had its lease
 			w.series.stock.Dec()
+			w.flowSeries.inFlight.Add(-1)
 			close(w.preempted)
 		case w.woken != nil:
 			wakes = append(wakes, w.woken)

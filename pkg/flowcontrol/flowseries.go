@@ -2,22 +2,22 @@ package flowcontrol
 
 import (
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// flowMetrics are the metrics by flow, for a bounded number of flows. A flow costs five series, and one for each kind of
-// rejection; a histogram would cost twenty.
+// flowMetrics are the metrics by flow, for a bounded number of flows of at most seriesOfFlow series each. Those that the
+// client library keeps are made here; flowHistory collects the others from the flows' own counters.
 type flowMetrics struct {
-	known      labelled[string, *flowSeries]
-	cost       *prometheus.CounterVec
-	actual     *prometheus.CounterVec
-	wrong      *prometheus.CounterVec
-	wait       *prometheus.SummaryVec // without quantiles: sum and count only
-	rejections *prometheus.CounterVec
+	known  labelled[string, *flowSeries]
+	beyond atomic.Pointer[flowSeries] // the series of flows beyond the limit; nil: there are none yet
+	cost   *prometheus.CounterVec
+	actual *prometheus.CounterVec
+	wrong  *prometheus.CounterVec
+	wait   *prometheus.SummaryVec // without quantiles: sum and count only
 }
 
 func (m *flowMetrics) init(limit int) {
@@ -37,95 +37,203 @@ func (m *flowMetrics) init(limit int) {
 		Namespace: "weir", Name: "flow_queue_wait_seconds",
 		Help: "Time in the queue of a flow's requests that waited there, with any outcome, observed at their end.",
 	}, []string{"flow"})
-	m.rejections = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "weir", Name: "flow_rejections_total",
-		Help: "Requests of a flow that were not served, by how they ended; flow is empty where it was not yet known.",
-	}, []string{"flow", "outcome"})
 	m.known.bound(limit)
+	m.known.strict = true
 	m.known.hash = hashOf
 	m.known.add = m.series
-	m.known.drop = func(flow string, s *flowSeries) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.dropped = true
-		m.cost.DeleteLabelValues(flow)
-		m.actual.DeleteLabelValues(flow)
-		m.wrong.DeletePartialMatch(prometheus.Labels{"flow": flow})
-		m.wait.DeleteLabelValues(flow)
-		m.rejections.DeletePartialMatch(prometheus.Labels{"flow": flow})
-	}
-	m.known.idle = func(*flowSeries) bool { return true }
-	m.known.others = sync.OnceValue(func() *flowSeries { return m.series(overflow) })
+	m.known.drop = m.drop
+	m.known.idle = (*flowSeries).idle
+	m.known.others = sync.OnceValue(func() *flowSeries {
+		s := m.series(overflow)
+		m.beyond.Store(s)
+		return s
+	})
 }
 
 // of returns the series of a flow; flows beyond the limit share one.
 func (m *flowMetrics) of(flow string) *flowSeries { return m.known.get(flow, presentable) }
 
-// flowSeries are the series of one flow. In the explorer, which has no metrics, only the served cost exists.
+// labelOf returns the label of a flow, without giving it series.
+func (m *flowMetrics) labelOf(flow string) string {
+	if m.known.find(flow) == nil {
+		return overflow
+	}
+	return flow
+}
+
+// flowSeries are the series of one flow.
 type flowSeries struct {
-	flow       string
-	served     prometheus.Counter
-	wait       prometheus.Observer
-	rejections *prometheus.CounterVec
-
+	// Immutable.
+	flow                string
+	served              prometheus.Counter
+	wait                prometheus.Observer
 	actual, over, under prometheus.Counter
+	others              func() *flowSeries // the series of flows beyond the limit
 
-	others  func() *flowSeries // the series of flows beyond the limit
+	waiting, inFlight atomic.Int64  // requests of the flow
+	requests          atomic.Uint64 // those that have ended
+	tiers             atomic.Pointer[servedInTier]
+
+	// Guarded by mu.
 	mu      sync.Mutex
-	dropped bool // guarded by mu; a request of the flow may be there longer than its series
+	dropped bool // a request of the flow may be there longer than its series
+	further furtherSeries
 }
 
 func (m *flowMetrics) series(flow string) *flowSeries {
 	return &flowSeries{
 		flow: flow, others: m.known.others,
-		served: m.cost.WithLabelValues(flow), wait: m.wait.WithLabelValues(flow), rejections: m.rejections,
+		served: m.cost.WithLabelValues(flow), wait: m.wait.WithLabelValues(flow),
 		actual: m.actual.WithLabelValues(flow),
 		over:   m.wrong.WithLabelValues(flow, "over"), under: m.wrong.WithLabelValues(flow, "under"),
 	}
 }
 
-// ended counts the end of a request that was offered. A request that was dispatched at once is not counted here.
-func (m *flowMetrics) ended(o Outcome, w *waiter) {
-	if o == OutcomeDispatched && !w.WasQueued() {
+func (m *flowMetrics) drop(flow string, s *flowSeries) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped = true
+	m.cost.DeleteLabelValues(flow)
+	m.actual.DeleteLabelValues(flow)
+	m.wrong.DeleteLabelValues(flow, "over")
+	m.wrong.DeleteLabelValues(flow, "under")
+	m.wait.DeleteLabelValues(flow)
+}
+
+// idle reports whether no request of the flow is waiting or in flight.
+func (s *flowSeries) idle() bool { return s.waiting.Load() == 0 && s.inFlight.Load() == 0 }
+
+// ended counts the end of a request that was offered.
+func (s *flowSeries) ended(o Outcome, w *waiter) {
+	if w.WasQueued() {
+		s.wait.Observe(w.Waited().Seconds())
+	}
+	s.count(o)
+}
+
+// count counts the end of a request. A rejection may make a series: where those of the flow were dropped, that of the flows
+// beyond the limit, since nobody would show it again.
+func (s *flowSeries) count(o Outcome) {
+	if o == OutcomeDispatched {
+		s.requests.Add(1)
 		return
 	}
-	s := w.flowSeries
-	if s == nil {
-		s = m.of(w.Flow())
-	}
-	if w.WasQueued() {
-		s.waited(w.Waited())
-	}
-	s.rejected(o)
-}
-
-func (s *flowSeries) waited(d time.Duration) {
-	if s.wait != nil {
-		s.wait.Observe(d.Seconds())
+	if !s.countRejection(o) {
+		s.others().count(o)
 	}
 }
 
-// rejected counts a rejection, which makes a series: where those of the flow were dropped, that of the flows beyond the
-// limit, since nobody would drop it again.
-func (s *flowSeries) rejected(o Outcome) {
-	if o == OutcomeDispatched || s.rejections == nil {
+func (s *flowSeries) countRejection(o Outcome) (shown bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dropped {
+		return false
+	}
+	s.requests.Add(1)
+	*s.further.rejections(o)++
+	return true
+}
+
+// dispatched counts a request that has its lease.
+func (s *flowSeries) dispatched(w *waiter) {
+	s.inFlight.Add(1)
+	s.served.Add(float64(w.Cost()))
+	s.in(w.tier).Add(uint64(w.Cost()))
+	w.tier.served.Add(uint64(w.Cost()))
+}
+
+// used counts the tokens that the answer to a request for a model has reported.
+func (s *flowSeries) used(model string, u Usage) {
+	if u == (Usage{}) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dropped {
-		s.others().rejected(o)
-		return
-	}
-	s.rejections.WithLabelValues(s.flow, o.String()).Inc()
+	s.further.tokens(model).add(u)
 }
 
 // cost counts what a request has really cost, once, and how wrong the charge at its dispatch was.
 func (s *flowSeries) cost(charged, actual fairqueue.Cost) {
-	if s == nil || s.actual == nil {
-		return
-	}
 	s.actual.Add(float64(actual))
 	s.over.Add(float64(max(0, charged-actual)))
 	s.under.Add(float64(max(0, actual-charged)))
+}
+
+// servedInTier is the cost of a flow's requests that were dispatched in a tier. The tiers of a flow are a list that only
+// grows, most often by one.
+type servedInTier struct {
+	tier *tierSeries
+	cost atomic.Uint64
+	next *servedInTier
+}
+
+// in returns the cost of the flow's requests in a tier.
+func (s *flowSeries) in(tier *tierSeries) *atomic.Uint64 {
+	for {
+		first := s.tiers.Load()
+		for t := first; t != nil; t = t.next {
+			if t.tier == tier {
+				return &t.cost
+			}
+		}
+		added := &servedInTier{tier: tier, next: first}
+		if s.tiers.CompareAndSwap(first, added) {
+			return &added.cost
+		}
+	}
+}
+
+// counted counts a waiter of the model and of the flow, or with -1 counts it no more.
+func (w *waiter) counted(by int64) {
+	w.series.length.Add(float64(by))
+	w.flowSeries.waiting.Add(by)
+}
+
+// OtherFlows is the name of all flows beyond the limit together.
+const OtherFlows = overflow
+
+// FlowCounts are counts of a flow since its series began; the flows beyond the limit are one, OtherFlows.
+type FlowCounts struct {
+	Flow              string
+	Waiting, InFlight int64 // now
+	// Requests have ended, Rejections of them unserved.
+	Requests, Rejections uint64
+	// Served is the cost of its dispatched requests, by tier.
+	Served map[string]uint64
+}
+
+// FlowCounts returns the counts of the flows that have series of their own, in no order, and then of all others together.
+// It takes no lock that a decision takes.
+func (c *RequestQueueController) FlowCounts() []FlowCounts {
+	all := c.metrics.flows.shown()
+	counts := make([]FlowCounts, 0, len(all))
+	for _, s := range all {
+		of := FlowCounts{
+			Flow: s.flow, Waiting: s.waiting.Load(), InFlight: s.inFlight.Load(), Rejections: s.rejections(), Requests: s.requests.Load(),
+			Served: map[string]uint64{},
+		}
+		for t := s.tiers.Load(); t != nil; t = t.next {
+			of.Served[t.tier.name] += t.cost.Load()
+		}
+		counts = append(counts, of)
+	}
+	return counts
+}
+
+// shown returns all series that a scrape shows.
+func (m *flowMetrics) shown() []*flowSeries {
+	all := m.known.shown(make([]*flowSeries, 0, m.known.n.Load()+1))
+	if beyond := m.beyond.Load(); beyond != nil {
+		all = append(all, beyond)
+	}
+	return all
+}
+
+func (s *flowSeries) rejections() (n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.further.outcomes {
+		n += r.n
+	}
+	return n
 }

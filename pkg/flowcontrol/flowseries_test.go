@@ -125,31 +125,38 @@ func TestRejectionsByFlowAreBounded(t *testing.T) {
 	})
 }
 
-// A request that ends unserved after the series of its flow were dropped does not bring them back, also if the flow was
-// there again meanwhile: it counts among the others.
+// The series of a flow with requests in flight stay, however long these take: its one place in the scrape is the request's.
+func TestSeriesOfAFlowInFlightStay(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) { c.MaxLabels = 1 }, func(b *bench) {
+		held := b.arrives(b.t.Context(), &Request{Flow: "held", Placement: pool})
+		for range 5 {
+			time.Sleep(pruneEvery)
+			b.scraped("", "")
+		}
+		held.lease.OnRequestComplete(Completion{Unsent: true})
+		b.Refuse("second", "", "", ErrBadRequest)
+		if got := fmt.Sprint(b.scraped("weir_flow_rejections_total", "flow")); got != "map[held:1 other:1]" {
+			t.Errorf("rejections by flow are %s", got)
+		}
+		if got := fmt.Sprint(b.scraped("weir_flow_in_flight", "flow")); got != "map[held:0 other:0]" {
+			t.Errorf("in flight are %s", got)
+		}
+	})
+}
+
+// A request that is counted after the series of its flow were dropped does not bring them back: it counts among the others.
 func TestRejectionAfterTheSeriesWereDropped(t *testing.T) {
-	for again := range 4 { // after so many prunes; not if 0
-		inBubble(t, ready(1), func(c *Config) { c.MaxLabels = 1 }, func(b *bench) {
-			held := b.arrives(b.t.Context(), &Request{Flow: "held", Placement: pool})
-			pruned := func(times int) {
-				for range times {
-					time.Sleep(pruneEvery)
-					b.scraped("", "")
-				}
-			}
-			if pruned(again); again > 0 {
-				b.Refuse("held", "", "", ErrBadRequest)
-			}
-			pruned(4)
-			if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 0 {
-				t.Fatalf("the series were not dropped: %v", got)
-			}
-			held.lease.OnRequestComplete(Completion{Unsent: true})
-			if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 1 || got["other"] != 1 {
-				t.Errorf("again after %d: rejections by flow are %v", again, got)
-			}
-		})
-	}
+	inBubble(t, ready(1), func(c *Config) { c.MaxLabels = 1 }, func(b *bench) {
+		late := b.metrics.flows.of("late")
+		for range 3 {
+			b.scraped("", "")
+			time.Sleep(pruneEvery)
+		}
+		late.count(OutcomeBadRequest)
+		if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 1 || got["other"] != 1 {
+			t.Errorf("rejections by flow are %v", got)
+		}
+	})
 }
 
 // The real cost of a flow's requests, and the error of their charges, count once for each request.

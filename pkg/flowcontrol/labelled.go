@@ -14,6 +14,7 @@ import (
 type labelled[K comparable, V any] struct {
 	// Immutable.
 	limit  int
+	strict bool // values whose series are there yet, though forgotten, count against the limit
 	hash   func(K) uint64
 	add    func(K) V    // creates the metrics of a value
 	drop   func(K, V)   // removes them from the exposition
@@ -22,6 +23,7 @@ type labelled[K comparable, V any] struct {
 
 	known []atomic.Pointer[labelledOne[K, V]] // the first of each bucket; their number is a power of two
 	n     atomic.Int64                        // the number of known values
+	left  atomic.Int64                        // the number of doomed ones
 
 	mu     sync.Mutex // guards changes of known
 	pruned time.Time
@@ -71,13 +73,14 @@ func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 	if one := t.find(key); one != nil {
 		return one.of
 	}
-	if t.full() {
-		return t.others()
-	}
 	of, ok := t.doomed[key] // its series are there yet
-	if ok {
+	switch {
+	case t.full(), t.strict && !ok && t.n.Load()+t.left.Load() >= int64(t.limit):
+		return t.others()
+	case ok:
 		delete(t.doomed, key)
-	} else {
+		t.left.Add(-1)
+	default:
 		of = t.add(key)
 	}
 	bucket := t.bucket(key)
@@ -101,6 +104,19 @@ func (t *labelled[K, V]) find(key K) *labelledOne[K, V] {
 	return one
 }
 
+// shown appends the metrics of all values whose series are there, doomed or not.
+func (t *labelled[K, V]) shown(all []V) []V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, of := range t.all {
+		all = append(all, of)
+	}
+	for _, of := range t.doomed {
+		all = append(all, of)
+	}
+	return all
+}
+
 // all yields the known values with their metrics, in no order.
 func (t *labelled[K, V]) all(yield func(K, V) bool) {
 	for i := range t.known {
@@ -115,7 +131,8 @@ func (t *labelled[K, V]) all(yield func(K, V) bool) {
 func (t *labelled[K, V]) full() bool { return t.n.Load() >= int64(t.limit) }
 
 // prune forgets the values that were not used since the last prune, if the table is full and that was long enough ago,
-// and drops those that it forgot then. So at most twice the limit is exposed, plus values with requests in flight.
+// and drops those that it forgot then. So at most twice the limit is exposed, plus values with
+// requests in flight; with strict, the limit.
 func (t *labelled[K, V]) prune(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,6 +144,7 @@ func (t *labelled[K, V]) prune(now time.Time) {
 		if t.idle(of) {
 			t.drop(key, of)
 			delete(t.doomed, key)
+			t.left.Add(-1)
 		}
 	}
 	if !t.full() {
@@ -150,6 +168,7 @@ func (t *labelled[K, V]) pruneBucket(bucket *atomic.Pointer[labelledOne[K, V]]) 
 			continue
 		}
 		t.doomed[one.key] = one.of
+		t.left.Add(1)
 		t.n.Add(-1)
 	}
 	bucket.Store(kept)

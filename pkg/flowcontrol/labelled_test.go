@@ -42,8 +42,8 @@ func (b *bench) scrape(name string) []*dto.Metric {
 	return nil
 }
 
-// Flows and models beyond the limit share a label; what was not used for a while makes room, but for models with
-// requests in flight.
+// Flows and models beyond the limit share a label; what was not used for a while makes room, but for models
+// and flows with requests in flight.
 func TestLabelsAreBoundedAndPruned(t *testing.T) {
 	inBubble(t, ready(100), func(c *Config) { c.MaxLabels = 3 }, func(b *bench) {
 		visit := func(name string) *Lease {
@@ -67,22 +67,31 @@ func TestLabelsAreBoundedAndPruned(t *testing.T) {
 		want("weir_bypass_total", "model", "map[held:1 other:4 x:1 y:1]")
 		time.Sleep(pruneEvery)
 		complete(visit("x"))
-		b.scraped("", "")       // forgets flows held and y, and model y, which are still shown
-		complete(visit("late")) // takes a place
-		complete(visit("y"))    // takes the last place among the flows; the models have none
-		want("weir_flow_served_cost_total", "flow", "map[held:1 late:1 other:4 x:2 y:2]")
+		b.scraped("", "")       // forgets flow y and model y, which are still shown
+		complete(visit("late")) // takes the place among the models; flows that are shown keep theirs
+		complete(visit("y"))    // has its place among the flows again; the models have none
+		want("weir_flow_served_cost_total", "flow", "map[held:1 other:5 x:2 y:2]")
 		want("weir_bypass_total", "model", "map[held:1 late:1 other:5 x:2 y:1]")
 		time.Sleep(pruneEvery)
-		b.scraped("", "") // drops them, but not the flow that came again; what it shows itself may be from before
-		want("weir_flow_served_cost_total", "flow", "map[late:1 other:4 x:2 y:2]")
-		want("weir_flow_actual_cost_total", "flow", "map[late:0 other:0 x:0 y:0]")
-		want("weir_flow_misestimated_cost_total", "flow", "map[late:0 other:0 x:0 y:0]")
+		b.scraped("", "") // drops the model, and forgets flow x; what it shows itself may be from before
+		want("weir_flow_served_cost_total", "flow", "map[held:1 other:5 x:2 y:2]")
+		want("weir_flow_actual_cost_total", "flow", "map[held:0 other:0 x:0 y:0]")
+		want("weir_flow_misestimated_cost_total", "flow", "map[held:0 other:0 x:0 y:0]")
 		want("weir_bypass_total", "model", "map[held:1 late:1 other:5 x:2]")
 		want("weir_stock_level", "model", "map[held:1 late:0 other:0 x:0]")
-		held.OnRequestComplete(Completion{Cost: 7}) // shown nowhere any more
+		held.OnRequestComplete(Completion{Cost: 7})
 		synctest.Wait()
-		want("weir_flow_actual_cost_total", "flow", "map[late:0 other:0 x:0 y:0]")
+		want("weir_flow_actual_cost_total", "flow", "map[held:7 other:0 x:0 y:0]")
 		want("weir_stock_level", "model", "map[held:0 late:0 other:0 x:0]")
+		time.Sleep(pruneEvery)
+		b.scraped("", "")       // drops flow x
+		complete(visit("late")) // takes its place
+		want("weir_flow_served_cost_total", "flow", "map[held:1 late:1 other:5 y:2]")
+		for _, name := range []string{"actual_cost_total", "misestimated_cost_total", "queue_length", "in_flight"} {
+			if got := b.scraped("weir_flow_"+name, "flow"); len(got) != 4 || got["late"] != 0 {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
 	})
 }
 

@@ -14,7 +14,7 @@ type waiter struct {
 	dispatch.Waiter
 	series     *series         // its metrics
 	tier       *tierSeries     // and those of its tier
-	flowSeries *flowSeries     // and those of its flow; nil until first needed
+	flowSeries *flowSeries     // and those of its flow
 	ctx        context.Context // the request's own
 
 	// Guarded by the controller's lock until the request's goroutine has its verdict.
@@ -128,6 +128,8 @@ func (l *Lease) OnRequestComplete(done Completion) {
 		if actual != fairqueue.UnknownCost {
 			w.flowSeries.cost(w.Cost(), actual)
 		}
+		w.flowSeries.used(w.series.model, done.Usage)
+		w.flowSeries.inFlight.Add(-1) // last: a flow without waiting or running requests may be dropped
 	case preempted != nil:
 		w.series.preempted(w, preempted)
 	}

@@ -90,7 +90,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	}
 	m.collectable = []prometheus.Collector{
 		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors,
-		m.flows.cost, m.flows.actual, m.flows.wrong, m.flows.wait, m.flows.rejections,
+		m.flows.cost, m.flows.actual, m.flows.wrong, m.flows.wait, newFlowHistory(&m.flows),
 		m.tiers.requests, m.tiers.wait, m.classes.length, m.classes.tokens, m.classes.backpressure, m.classes.wait,
 		m.accounts,
 	}
@@ -160,6 +160,14 @@ func gaugeOf(g prometheus.Gauge) float64 {
 	return m.GetGauge().GetValue()
 }
 
+func countOf(c prometheus.Counter) uint64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		return 0
+	}
+	return uint64(m.GetCounter().GetValue())
+}
+
 func (l labels) hash() uint64 { return hashOf(l.model) ^ bits.RotateLeft64(hashOf(l.target), 1) }
 
 func (l labels) presentable() bool { return presentable(l.model) && presentable(l.target) }
@@ -169,16 +177,13 @@ func presentable(name string) bool {
 	return name != overflow && len(name) <= maxLabelLength && strings.ToValidUTF8(name, "") == name
 }
 
-func (s *series) waiting(n float64) { s.length.Add(n) }
-
 // dispatched counts a request that has its lease.
 func (s *series) dispatched(w *waiter) {
 	if w.Bypassed() {
 		s.bypass.Inc()
 	}
 	s.stock.Inc()
-	w.flowSeries = s.metrics.flows.of(w.Flow())
-	w.flowSeries.served.Add(float64(w.Cost()))
+	w.flowSeries.dispatched(w)
 }
 
 // completed counts the end of a dispatched request.
@@ -190,7 +195,7 @@ func (s *series) completed(w *waiter, done *Completion) {
 	}
 	s.metrics.outcomes[OutcomeDispatched].Inc()
 	w.tier.ended(OutcomeDispatched, w)
-	s.metrics.flows.ended(OutcomeDispatched, w)
+	w.flowSeries.ended(OutcomeDispatched, w)
 	if w.Bypassed() {
 		return
 	}
@@ -205,7 +210,7 @@ func (s *series) completed(w *waiter, done *Completion) {
 func (s *series) preempted(w *waiter, r *Rejection) {
 	s.metrics.outcomes[r.Outcome].Inc()
 	w.tier.ended(r.Outcome, w)
-	s.metrics.flows.ended(r.Outcome, w)
+	w.flowSeries.ended(r.Outcome, w)
 	if !w.Bypassed() {
 		s.latencyFail.Observe(w.Waited().Seconds())
 	}
@@ -216,7 +221,7 @@ func (s *series) rejected(w *waiter, r *Rejection) *Rejection {
 	s.metrics.outcomes[r.Outcome].Inc()
 	if w != nil {
 		w.tier.ended(r.Outcome, w)
-		s.metrics.flows.ended(r.Outcome, w)
+		w.flowSeries.ended(r.Outcome, w)
 		if w.WasQueued() {
 			s.latencyFail.Observe(w.Waited().Seconds())
 		}

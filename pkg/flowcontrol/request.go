@@ -54,6 +54,10 @@ type (
 // NoEndpoint is the Endpoint of a request that is not placed.
 const NoEndpoint = dispatch.NoEndpoint
 
+// Usage is the numbers of tokens that an answer has reported: of its prompt, of itself, and of the part of the prompt that
+// the engine had cached.
+type Usage struct{ Input, Output, Cached int64 }
+
 // Completion is what is known about a request when its stream has ended.
 type Completion struct {
 	// Status is the HTTP status of the model server's answer; 0 if no response headers were seen.
@@ -65,6 +69,8 @@ type Completion struct {
 	Unsent bool
 	// Cost is the real cost of the request, or fairqueue.UnknownCost, the zero value.
 	Cost fairqueue.Cost
+	// Usage is what its answer has reported; the zero value if that is not known.
+	Usage Usage
 	// Used is how many tokens its prompt and its answer had; 0 if that is not known. Unserved means that the model server
 	// did not do what it was asked for, so that the tenant's quota gets the tokens back.
 	Used     int64

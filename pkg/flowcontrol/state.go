@@ -30,6 +30,41 @@ func (c *RequestQueueController) Flows(limit int) []FlowState {
 	return c.machine.Flows(now, limit)
 }
 
+// FlowsOf returns the states of these flows, by tier and class, as dispatch.Machine.FlowsOf does. It holds the lock for one
+// flow at a time.
+func (c *RequestQueueController) FlowsOf(flows []string) (states []FlowState) {
+	for _, flow := range flows {
+		states = append(states, c.flowsOf(flow)...)
+	}
+	return states
+}
+
+func (c *RequestQueueController) flowsOf(flow string) []FlowState {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machine.FlowsOf(now, flow)
+}
+
+// Tiers returns the state of every tier, by rank.
+func (c *RequestQueueController) Tiers() []dispatch.TierState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.machine.Tiers(nil)
+}
+
+// Ended returns the number of requests that have ended since the start, and of those that were not served.
+func (c *RequestQueueController) Ended() (all, rejected uint64) {
+	for o, counter := range c.metrics.outcomes {
+		n := countOf(counter)
+		all += n
+		if Outcome(o) != OutcomeDispatched {
+			rejected += n
+		}
+	}
+	return all, rejected
+}
+
 // ClassState is the state of one class.
 type ClassState = dispatch.ClassState
 

@@ -15,7 +15,7 @@ type steps struct {
 
 // offers is an arrival that must end up in the stage.
 func (s steps) offers(r *Request, want dispatch.Stage) *waiter {
-	w := &waiter{ctx: s.t.Context(), series: s.metrics.of(r.Model, r.TargetModel)}
+	w := s.newWaiter(s.t.Context(), r)
 	s.offer(time.Now(), w, r, r.Deadline)
 	if w.Stage() != want {
 		s.t.Fatalf("stage %d, want %d: %v", w.Stage(), want, w.Outcome())
@@ -25,7 +25,7 @@ func (s steps) offers(r *Request, want dispatch.Stage) *waiter {
 
 // under is an arrival that must be sent, in an event that is under way already: the lock is held.
 func (s steps) under(now time.Time, r *Request) *waiter {
-	w := &waiter{ctx: s.t.Context(), series: s.metrics.of(r.Model, r.TargetModel)}
+	w := s.newWaiter(s.t.Context(), r)
 	s.machine.Arrive(now, &w.Waiter, arrivalOf(w, r, r.Deadline))
 	if w.Stage() != dispatch.StageSent {
 		s.t.Errorf("stage %d: it was queued", w.Stage())

@@ -2,6 +2,8 @@ package flowcontrol
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -32,8 +34,11 @@ func newTierMetrics() tierMetrics {
 
 // tierSeries are the series of one tier; a nil one counts nothing.
 type tierSeries struct {
+	name     string
 	outcomes [NumOutcomes]prometheus.Counter
 	wait     prometheus.Observer
+	recent   recentWaits
+	served   atomic.Uint64 // cost of the requests dispatched
 }
 
 // of returns the series of a tier; it looks up labels only the first time. In the explorer, which has no metrics, it
@@ -45,12 +50,12 @@ func (m *tierMetrics) of(name string) *tierSeries {
 	if s, ok := m.known.Load(name); ok {
 		return s.(*tierSeries)
 	}
-	s := &tierSeries{wait: m.wait.WithLabelValues(name)}
+	s := &tierSeries{name: name, wait: m.wait.WithLabelValues(name)}
 	for o := range s.outcomes {
 		s.outcomes[o] = m.requests.WithLabelValues(name, Outcome(o).String())
 	}
-	m.known.Store(name, s) // a second one would count in the same metrics
-	return s
+	first, _ := m.known.LoadOrStore(name, s)
+	return first.(*tierSeries)
 }
 
 // ended counts the end of a request that was offered to the tier.
@@ -61,6 +66,7 @@ func (s *tierSeries) ended(o Outcome, w *waiter) {
 	s.outcomes[o].Inc()
 	if w.WasQueued() {
 		s.wait.Observe(w.Waited().Seconds())
+		s.recent.observe(time.Now(), w.Waited())
 	}
 }
 
@@ -69,6 +75,18 @@ func (c *RequestQueueController) nameTiers() {
 	for _, t := range c.machine.Tiers(nil) {
 		c.tierSeries[t.ID] = c.metrics.tiers.of(t.Name)
 	}
+}
+
+// TierCounts are counts of a tier since the start, and of its recent waits.
+type TierCounts struct {
+	Served uint64 // cost of the requests dispatched
+	Waits  WaitQuantiles
+}
+
+// TierCounts returns the counts of a tier. It takes no lock that a decision takes.
+func (c *RequestQueueController) TierCounts(tier string) TierCounts {
+	s := c.metrics.tiers.of(tier)
+	return TierCounts{Served: s.served.Load(), Waits: s.recent.quantiles(time.Now())}
 }
 
 // pressure returns how close a tier is to its limits, 0 to 1: of its queue, and of the stock that is not reserved for

@@ -119,6 +119,8 @@ func TestUsageFromBodies(t *testing.T) {
 			s.epp.waitFor(float64(7*known), "weir_extproc_usage_tokens_total", "kind", "input")
 			s.epp.waitFor(float64(5*known), "weir_extproc_usage_tokens_total", "kind", "output")
 			s.epp.waitFor(float64(unknown), "weir_extproc_usage_unknown_total")
+			s.epp.waitFor(float64(7*known), "weir_flow_tokens_total", "kind", "input")
+			s.epp.waitFor(float64(5*known), "weir_flow_tokens_total", "kind", "output")
 			s.epp.unburdened(base)
 		})
 	}
