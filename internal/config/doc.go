@@ -16,9 +16,9 @@
 //
 // # Validation
 //
-// The packages validate what the document is converted to ([Document.FlowcontrolConfig], [Document.ExtprocConfig],
-// [Document.SchedulingConfig]), in terms of their own fields; the sets tags map these fields to keys. Package config itself
-// validates only what no package knows.
+// The packages validate the configurations that the document is converted to ([Document.FlowcontrolConfig],
+// [Document.ExtprocConfig], [Document.SchedulingConfig]), in terms of their own fields; the sets tags map these fields
+// to keys. Package config itself validates only the keys that no package knows.
 //
 // # Keys
 //

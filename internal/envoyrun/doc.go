@@ -29,6 +29,6 @@
 //
 // # Getting Envoy
 //
-// Find takes $ENVOY, an envoy on PATH, or what `make envoy` (hack/envoy.sh) installed into .cache. Without one it fails,
-// saying so: a missing Envoy is an error, never a reason to skip.
+// Find takes $ENVOY, an envoy on PATH, or the one that `make envoy` (hack/envoy.sh) installed into .cache. Without one
+// it fails with an error that says so: a missing Envoy is an error, never a reason to skip.
 package envoyrun

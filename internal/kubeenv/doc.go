@@ -1,5 +1,5 @@
 // Package kubeenv runs a real Kubernetes API for tests: etcd and kube-apiserver, with RBAC, service accounts and their
-// tokens, default admission, and an audit log from which tests learn what the apiserver was asked. Nothing else of a
+// tokens, default admission, and an audit log from which tests learn the requests to the apiserver. Nothing else of a
 // cluster runs: no controller and no kubelet. Pods have the status that tests give them, a deleted pod with a node
 // stays until it is deleted with a grace period of 0, and a namespace never ends.
 //

@@ -13,8 +13,8 @@
 //   - No load leaves the machine unless [ClientConfig].Anywhere says so: a [Client] takes a loopback address or none.
 //   - Memory is bounded: the results of a workload are one slice, allocated before its first request and written in
 //     place, each slot by one goroutine; no answer's body is kept.
-//   - An open loop measures from the moment a request was due, not from when it could be sent, and a request that
-//     finds no room is recorded as [ErrUnsent] rather than sent late: a slow server cannot hide by slowing the load.
+//   - An open loop measures from the moment at which a request was due, not from its sending, and a request that finds
+//     no room is recorded as [ErrUnsent] rather than sent late: a slow server cannot hide by slowing the load.
 //   - Every claimed request has exactly one [Result], and Run returns only after its goroutines have.
 //   - The same seed gives the same arrivals.
 package loadgen

@@ -1,4 +1,4 @@
-// Package names says which objectives and models Weir knows by name, with the meaning and the source of each name:
+// Package names has the objectives and models that Weir knows by name, with the meaning and the source of each name:
 // the configuration file or a resource of the cluster. Merge is a pure function of both.
 //
 // # Which resources count
@@ -20,7 +20,8 @@
 // modelName the older. Resources that were created in the same second are ordered by their names. Precedence is never
 // chained: a target is the name under which model servers know the model, and is not looked up again.
 //
-// A rule that matches every name is for models that nobody names too (Names.OtherTargets), but makes none of them known.
+// A rule that matches every name also holds for models that nothing names (Names.OtherTargets), but makes none of them
+// known.
 //
 // # What cannot be used
 //

@@ -1,5 +1,5 @@
-// Package simulate runs Weir's decisions in virtual time before simulated engines: what a configuration makes of a workload,
-// in seconds instead of hours, the same in every run.
+// Package simulate runs Weir's decisions in virtual time before simulated engines. It shows the effect of a
+// configuration on a workload, in seconds instead of hours, the same in every run.
 //
 // It owns the clock, the workloads and the accounts of a simulation, and no rule of a decision: the decisions are
 // those of a [dispatch.Machine] on a [scheduling.Board], the charges those of a [metering.Meter], all made from a
@@ -22,18 +22,17 @@
 //
 // # Charges for comparison
 //
-// With [Options.Estimates] requests are charged by other estimates than the meter's, such as an oracle's, and on while their
-// answers grow, where the estimates say so. The final cost stays the meter's. Only costs are changed, not what requests take
-// of the stock in tokens.
+// With [Options.Estimates] requests are charged by other estimates than the meter's, such as an oracle's, and on while
+// their answers grow, where the estimates say so. The final cost stays the meter's. Only costs are changed, not the
+// tokens that requests take of the stock.
 //
 // # What is left out
 //
-// The network takes no time, and nobody leaves early or comes back after a rejection, but for the next request of a closed
-// loop. A request's text has
-// [BytesPerToken] bytes per token; with affinity it has a key for each KiB, made of its hashes. Answers are not
-// cached by engines, so the next request of a conversation finds the prompt of the one before it, and not its answer. An
-// answer's headers, which end preemption, come when the request is sent, or with the first token if the options say that
-// Weir has a first-token gate.
+// The network takes no time. No client leaves early, or comes back after a rejection, except with the next request of a
+// closed loop. A request's text has [BytesPerToken] bytes per token; with affinity it has a key for each KiB, made of
+// its hashes. Answers are not cached by engines, so the next request of a conversation finds the prompt of the one
+// before it, and not its answer. An answer's headers, which end preemption, come when the request is sent, or with the
+// first token if the options say that Weir has a first-token gate.
 //
 // # Invariants
 //

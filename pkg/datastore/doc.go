@@ -1,4 +1,4 @@
-// Package datastore knows which endpoints exist and which of them are ready.
+// Package datastore knows the endpoints and their readiness.
 //
 // A [Store] publishes immutable [scheduling.Snapshot]s: readers take the current one without a lock, and subscribers get
 // every one in order. Without Kubernetes the endpoints come from a list of addresses (flags) or from a YAML file that is
@@ -19,5 +19,5 @@
 //
 // # What it must never know
 //
-// Requests, queues, stock and policy; how an endpoint is chosen.
+// Requests, queues, stock and policy; the choice of an endpoint.
 package datastore

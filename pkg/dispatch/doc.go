@@ -1,8 +1,8 @@
-// Package dispatch makes every decision over the fair queue, the stock and the placement together: which request goes at
-// once, waits or is rejected, which one is released next, and which one is preempted. It is a pure state machine: events
-// go in, verdicts come out, with the time of the next event that it needs. It has no goroutine, lock, context, log,
-// metric, clock or random source of its own, so the same events always lead to the same verdicts: a replay of a recording
-// from production, the explorer, a simulation and production itself run the same code.
+// Package dispatch makes every decision over the fair queue, the stock and the placement together: it lets a request go
+// at once, wait or be rejected, releases the next one, and preempts one. It is a pure state machine: events go in,
+// verdicts come out, with the time of the next event that it needs. It has no goroutine, lock, context, log, metric,
+// clock or random source of its own, so the same events always lead to the same verdicts: a replay of a recording from
+// production, the explorer, a simulation and production itself run the same code.
 //
 // # Where to begin
 //
@@ -46,9 +46,9 @@
 //	reject   otherwise, when it is not admissible (below the highest tier, without EnqueueAll), or there is no room
 //	enqueue  otherwise
 //
-// A class may have limits: what waits in it, by backend, may not reach them before an arrival joins it (fairqueue.ClassLimits). And
-// while the endpoints of a lane are too busy reading prompts for a class, the lane is blocked in that class (busy.go): its arrivals
-// wait, its waiters are in nobody's way, and it earns nothing.
+// A class may have limits: an arrival joins it only while its waiting requests, by backend, are below them
+// (fairqueue.ClassLimits). And while the endpoints of a lane are too busy reading prompts for a class, the lane is
+// blocked in that class (busy.go): its arrivals wait, its waiters hold no other request up, and it earns nothing.
 //
 // # Failures
 //
@@ -64,16 +64,16 @@
 //   - Reservations at the Placer = leases held.
 //   - Between two events no request waits that could go: no head that the band, the reservations and the Placer permit is
 //     queued, except for a ReleaseSpacing, or while its lane is blocked in its class.
-//   - If there is a victim whose end would let a waiter go that has nothing available to it, somebody is preempted.
+//   - If a waiter has nothing available to it, and the end of some victim would let it go, a request is preempted.
 //   - An event does no work for waiters, lanes or flows that it does not concern. Configure, and SetBackends with many
 //     changes at once, look at each once.
 //
 // # Questions of an event
 //
-// A lane is a set of endpoints: all models that the same endpoints serve are one ([Placer]). While requests wait in n lanes
-// that have the endpoint of a lease, its end makes one call of Placer.Place for the request that gets the place, and for
-// each of the n lanes that has no more room than that one of Place, one or two of HasRoom and one of HasReady: no more than
-// five calls in all where the lanes of the endpoint are one, however many models it serves
+// A lane is a set of endpoints: all models that the same endpoints serve are one ([Placer]). While requests wait in n
+// lanes that have the endpoint of a lease, its end makes one call of Placer.Place for the request that gets the place.
+// For each of the n lanes that has no further room it makes one call of Place, one or two of HasRoom, and one of
+// HasReady: no more than five calls in all where the lanes of the endpoint are one, however many models it serves
 // (TestAdaptersOfOneModelAreOneLane). Several lanes have an endpoint in common where models are served by sets that
 // overlap, and where requests have subsets (TestOverlappingLanesAreAskedEach). A reload, or a change of many endpoints,
 // asks for each lane in which requests wait. The first waiter of a lane lists its endpoints; that of another model in a

@@ -1,6 +1,5 @@
-// Package estimate predicts what a request will cost in tokens, before it runs, and learns from what requests have
-// used. It is a pure state machine: no goroutine, lock, clock or random source; the same calls always give the same
-// results.
+// Package estimate predicts the cost of a request in tokens, before it runs, and learns from the usage of requests. It
+// is a pure state machine: no goroutine, lock, clock or random source; the same calls always give the same results.
 //
 // # Cost
 //
@@ -40,10 +39,10 @@
 // per request, of content length − bytes of text, or of content length − ratio·tokens if the text was not read; from
 // 0 to 4,096, and 256 at first.
 //
-// # Prompts by nothing taught
+// # The untaught prompt
 //
-// Where a low estimate is final, or makes room, a flow could gain by teaching one: padding of which the usage shows that it
-// is no prompt, for instance. The prompt then counts no less than
+// Where a low estimate is final, or makes room, a flow could gain by teaching one, for instance by padding that the
+// usage shows to be no prompt. The prompt then counts no less than
 //
 //	untaught = numbers + 2,000·media + (text + rest) / prior
 //
@@ -73,8 +72,8 @@
 // flow's own (a moving average by 1/8) and the median of the model's flows; ColdRate if there is none. So the cost is
 // never less than the estimate: prompt and tokens that were sent stay charged.
 //
-// A refusal (4xx, 503) does not tell whether the engine did anything before it. It costs what may have been done, and the
-// room that the request took:
+// A refusal (4xx, 503) does not tell whether the engine did anything before it. It costs the work that may have been
+// done, and the room that the request took:
 //
 //	cost = max(1, estimate · s, weights · (untaught · s, min(rate · time, most that it allows))),   s = min(1, time / 1 s)
 //

@@ -25,8 +25,8 @@
 //	watchresponse.go   the response is watched (firstbyte.go, responsebody.go: its body, where Envoy shows it)
 //	end.go             and the lease is settled, when the stream ends (cost.go)
 //
-// connection.go is under both machines, and shared.go has what all streams share.
-// gate.go is the other machine, and link.go has their common knowledge.
+// connection.go is under both machines, and shared.go has the parts that all streams share. gate.go is the other
+// machine, and link.go has their common knowledge.
 //
 // # The states of a main stream
 //

@@ -1,7 +1,7 @@
 // Package flowcontrol is the RequestQueueController: the one lock around the decisions (package dispatch), the goroutines
 // that wait for them, the poppers, the timer and the metrics.
 //
-// # Who waits, and who wakes
+// # Waiting and waking
 //
 // A request's own goroutine (its stream's) calls TryEnqueue and waits inside it. dispatch.Machine decides everything under
 // one mutex, so that a grant, a cancellation, an expiry, a preemption and a settlement of the same request have one

@@ -1,5 +1,5 @@
-// Package leader decides, through Leases of Kubernetes, which replica of Weir is the leader, and tells the replicas of a
-// pool what each of them has in flight. (A Lease, with a capital, is the object of Kubernetes; a lease is a request's.)
+// Package leader elects, through Leases of Kubernetes, one replica of Weir as the leader, and tells the replicas of a
+// pool each other's requests in flight. (A Lease, with a capital, is the object of Kubernetes; a lease is a request's.)
 //
 // # Election
 //
@@ -25,28 +25,30 @@
 //
 // # Publication
 //
-// A Service without a selector leads where its EndpointSlices say. One of them, which somebody else creates, has the leader:
-// a [Publication] replaces the entries by one, this replica's own, when it begins to lead and each time that they are found
-// to be others. So the leader's successor takes its place in one write. A leader that stops writes nothing more; if nobody
-// takes its place, it takes its own entry out at the end.
+// The EndpointSlices of a Service without a selector name its targets. One of them, which the package does not create,
+// names the leader: a [Publication] replaces its entries by one, this replica's own, when the replica begins to lead
+// and whenever it finds other entries. So the leader's successor takes its place in one write. A leader that stops
+// writes nothing more; if no replica takes its place, it removes its own entry at the end.
 //
-// # What others have in flight
+// # The requests in flight of others
 //
-// [Replicas] keeps a Lease for each replica, elected or alone, with a [Record]: what this process has in flight by
+// [Replicas] keeps a Lease for each replica, elected or alone, with a [Record]: the process's requests in flight by
 // endpoint. It is written every retry period, at once when the process begins to drain, and once more at its end. While
-// a process drains, it and those that read so do that four times as often: each knows all that the other one has
-// dispatched, but for the last half of a retry period. Others read the records and count them as foreign stock. Of a
-// record that no newer one follows,
+// a process drains, it and its readers write and read four times as often: each knows all dispatches of the other,
+// except those in the last half of a retry period. Others read the records and count them as foreign stock. Of a record
+// that no newer one follows,
 //
 //	⌈ total × (60 − ⌊60 × age / window⌋) / 60 ⌉
 //
 // is counted: it falls to 0 over the takeover window, in 60 equal steps, and each endpoint's part with it. Age is
 // measured by the reader's clock, from the moment when it first saw the record. Of a record that is there when the
 // reader starts, the age is the difference of two times that the apiserver wrote: in that Lease and in the reader's
-// own. So a new process counts what one killed a moment ago still runs, and not what one left behind yesterday.
+// own. So a new process counts the requests of one that was killed a moment ago, and not those of one that ended
+// yesterday.
 //
-// Each process has a boot ID. Records of different boots add up, also under one pod's name: a restarted container counts
-// what its earlier processes left at the engines, and hands these records on in its own, which replaces theirs.
+// Each process has a boot ID. Records of different boots add up, also under one pod's name: a restarted container
+// counts the requests that its earlier processes left at the engines, and hands their records on in its own, which
+// replaces them.
 //
 // A Lease that has not changed for a long time (forgetAfter and five windows) is deleted by the next replica that sees
 // it. The Leases have no owner: the garbage collector would remove a killed pod's record before its successor could

@@ -1,30 +1,31 @@
-// Package prefix knows which endpoint was last given which beginnings of prompts, so that a request can go where an engine
-// has most of its prompt in its KV cache.
+// Package prefix remembers the beginnings of prompts that each endpoint was given last, so that a request can go to the
+// engine with most of its prompt in the KV cache.
 //
-// It owns the [Index]. A prompt comes as a [Prefix]: the keys of its blocks, chained, so that a key stands for everything
-// up to the block's end (package body makes them from a request's body, or from the name of its session). [Index.Match]
-// says before the controller's lock how much of it each endpoint has; the answer, [scheduling.Ratings], is an input of the
-// decision. [Index.Place] notes after the lock where it went.
+// It owns the [Index]. A prompt comes as a [Prefix]: the keys of its blocks, chained, so that a key stands for
+// everything up to the block's end (package body makes them from a request's body, or from the name of its session).
+// Before the controller's lock, [Index.Match] finds the part of it that each endpoint has; the answer,
+// [scheduling.Ratings], is an input of the decision. After the lock, [Index.Place] notes the endpoint that the prompt
+// went to.
 //
-// # What an endpoint has
+// # The blocks of an endpoint
 //
-// A node says that an endpoint has a block. Each endpoint has at most
+// A node stands for a block at an endpoint. Each endpoint has at most
 //
 //	limit = 2 · KV tokens / 256          nodes, or its part of Config.MaxNodes if all together want more
 //
-// and forgets the oldest first. Half too much costs little, half too little is fatal: an engine's cache turns over at its
-// own pace. A block is fresh until it is asked for again, and then proven; proven ones have at most half of the limit, and
-// fall back among the fresh ones when they are more. So a flow of prompts that nobody repeats flushes no others' prefixes:
-// it can only take the place of fresh ones.
+// and forgets the oldest first. Half too much costs little, half too little is fatal: an engine's cache turns over at
+// its own pace. A block is fresh until it is asked for again, and then proven; proven ones have at most half of the
+// limit, and fall back among the fresh ones when they are more. So a flow of prompts that are never repeated flushes no
+// others' prefixes: it can only take the place of fresh ones.
 //
-// A block that only one flow has asked for is that flow's. If there are too many, one goes of the flow that has most of its
-// own, if that is more than a sixteenth of the limit, else the oldest; before both goes one that is older than eight caches
-// of the engine (share.go, ADR 0149).
+// A block that only one flow has asked for is that flow's. If there are too many blocks, one goes that is older than
+// eight caches of the engine; else one of the flow with the most blocks of its own, if these are more than a sixteenth
+// of the limit; else the oldest (share.go, ADR 0149).
 //
 // A placement touches the deepest block first. So a block is never older than those that follow it, in either segment,
-// and an endpoint's blocks are closed under prefixes: how much of a prompt it has is found by a binary search. That begins
-// at the deepest block that any endpoint has, which is known from a count of holders by block. Beyond 64 endpoints the
-// blocks that all have are the floor; of a part that more than 64 have, but not all, 64 are named.
+// and an endpoint's blocks are closed under prefixes: a binary search finds the part of a prompt that it has. The
+// search begins at the deepest block that any endpoint has, which is known from a count of holders by block. Beyond 64
+// endpoints the blocks that all have are the floor; of a part that more than 64 have, but not all, 64 are named.
 //
 // # A prompt that no endpoint has
 //
@@ -40,7 +41,7 @@
 //
 // # Invariants
 //
-//   - an endpoint's blocks are closed under prefixes of what was placed there, and at most its limit
+//   - an endpoint's blocks are closed under prefixes of the prompts placed there, and at most its limit
 //   - the count of a block is the number of nodes with its key
 //   - an endpoint that is not in the pool, or not ready, has nothing
 //

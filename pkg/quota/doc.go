@@ -11,9 +11,9 @@
 //	used     = Σ tokens of the buckets
 //	admitted = used + min(estimate, quota) <= quota
 //
-// Roles may have windows of different lengths. An account remembers the longest in which it has used anything, and a request
-// asks of it by its own. Where that makes more than mostBuckets buckets, neighbours become one, and their tokens count as long
-// as the last of them.
+// Roles may have windows of different lengths. An account remembers the longest in which it has used anything, and
+// judges each request by the request's own window. Where that makes more than mostBuckets buckets, neighbours become
+// one, and their tokens count as long as the last of them.
 //
 // An estimate above the whole quota needs an empty window, since it would never be admitted otherwise.
 //

@@ -52,5 +52,5 @@
 //   - A tier is never above the highest of the tenant's policy.
 //   - Once the subset hint is set, it never stands for the whole pool.
 //   - The name of a model that is longer than MaxModelBytes is kept nowhere.
-//   - The part of a body says nothing of its model: engines read the last of two, which may come later.
+//   - A part of a body does not decide its model: engines read the last of two, which may come later.
 package request

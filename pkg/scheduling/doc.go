@@ -1,8 +1,8 @@
 // Package scheduling chooses the model server for a request: filter, compare, pick, reserve.
 //
-// It owns the values for the endpoints that exist ([Endpoint], [Snapshot]), for what their engines report ([Signals]),
-// for what a request asks of them ([Ask], [Subset]) and what it then holds ([Reservation]), and Weir's own count of the
-// requests in flight at each ([Board]).
+// It owns the values for the endpoints ([Endpoint], [Snapshot]), for the reports of their engines ([Signals]), for the
+// demands of a request ([Ask], [Subset]) and its holdings ([Reservation]), and Weir's own count of the requests in
+// flight at each endpoint ([Board]).
 //
 // # Two phases
 //
@@ -39,10 +39,10 @@
 //	held(e) = inFlight(e) + foreign(e),  whole(e) + rest(e) = bound(e),  rest(e) < 1 request
 //
 // with bound the endpoint's lower or upper bound in millionths of a request, which [Board.SetBounds] sets; inFlight are
-// all leases there, whatever their lane, and foreign is what other replicas have there ([Board.SetForeign]). A lane with a
-// ready endpoint and nothing held there always has room. The band of the whole pool belongs to the stock ledger and is not
-// checked here. In every lane an endpoint that holds its own upper bound, rounded up, gets no more; its MaxInFlight is a
-// limit also of requests that are passed on.
+// all leases there, whatever their lane, and foreign are the requests of others there ([Board.SetForeign]). A lane with
+// a ready endpoint and nothing held there always has room. The band of the whole pool belongs to the stock ledger and
+// is not checked here. In every lane an endpoint that holds its own upper bound, rounded up, gets no more; its
+// MaxInFlight is a limit also of requests that are passed on.
 //
 // Where the tokens at an endpoint are bounded ([Board.SetTokenBounds]), it is full, in every lane, while
 //
@@ -53,20 +53,20 @@
 //
 // # The comparison
 //
-// A request goes where it costs least, in tokens of delay, of those endpoints that it may use:
+// A request goes to the endpoint with the least cost, in tokens of delay, of those that it may use:
 //
 //	cost(e) = 2 × prompts(e) + u(e) × load(e)            u(e) = L − cached(e)
 //	load(e) = (1 + held(e)) × 64 / bound(e)
 //
-// with prompts(e) the tokens that e has to read before, L those of the request's prompt, cached(e) those that the endpoint is
-// taken to have in its cache ([Ratings]), and bound the endpoint's upper bound; 64, where it has none that counts. The request
-// waits for the prompts before its own, and its own delays those that run there. Of the former only those count whose first
-// tokens will be seen (unread.go); without any the term is 0.
-// Where tokens are bounded, load(e) is 64 × tokens(e) / bound if that is more: a load counts in the unit in which the
-// endpoint is fuller. Costs are integers in 65,536ths of a token, of prompts up to 2^22.
+// with prompts(e) the tokens that e has to read before, L the tokens of the request's prompt, cached(e) those of them
+// that are expected in the cache of e ([Ratings]), and bound the endpoint's upper bound; 64, where it has none that
+// counts. The request waits for the prompts before its own, and its own delays those that run there. Only prompts
+// before it count whose first tokens will be seen (unread.go); without any the term is 0. Where tokens are bounded,
+// load(e) is 64 × tokens(e) / bound if that is more: a load counts in the unit in which the endpoint is fuller. Costs
+// are integers in 65,536ths of a token, of prompts up to 2^22.
 //
-// Where nothing is known of a prompt, or for all endpoints of which nothing is said, u is the same (1,000 for the former), and
-// without prompts to read the order is that of their loads alone. The board keeps the standing of each,
+// For an unknown prompt u is 1,000 at every endpoint; for any other it is the same at all endpoints without a rating.
+// Without prompts to read, the loads alone decide the order of such endpoints. The board keeps the standing of each,
 //
 //	standing(e) = MostStanding × b / (b + (held(e) + 1) requests)
 //
@@ -79,11 +79,11 @@
 // If no endpoint with more than the floor is better, the first of Ratings.Near is taken that costs at most a quarter more
 // than the best. Replicas that do not know of each other rank alike, so prompts that begin alike meet the same engine.
 //
-// A request for a LoRA adapter ([Ask]) has to have it loaded where the engine is not taken to have it (adapters.go): that
-// counts as AdapterTokens more of u(e), and as up to twice as many where another adapter has to leave, or is in use.
+// An engine that is not expected to have the LoRA adapter of a request ([Ask]) has to load it (adapters.go): loading
+// adds AdapterTokens to u(e), and up to twice as many where another adapter has to leave, or is in use.
 //
-// By MindRouter's points ([Points]) the highest total goes first instead, of which the standing is all that does not depend
-// on the request.
+// By MindRouter's points ([Points]) the highest total goes first instead; the standing is then the part of the total
+// that does not depend on the request.
 //
 // The comparison is an interface (comparison.go). It looks at one endpoint at a time and never at the others. Without any
 // scorer in a configuration, all endpoints are alike.
@@ -93,7 +93,8 @@
 //
 // # Prefill engines
 //
-// An endpoint's [Work] is to answer requests, to read prompts, or both. Where prefill engines read prompts for decode engines, a long prompt gets a place at one of each, or none (prefill.go).
+// An endpoint's [Work] is to answer requests, to read prompts, or both. Where prefill engines read prompts for decode
+// engines, a long prompt gets a place at one engine of each kind, or at none (prefill.go).
 //
 // # What it costs
 //
@@ -115,6 +116,6 @@
 //
 // # What it must never know
 //
-// Queues, flows, fairness and tiers; Kubernetes, files and how readiness or metrics arrived; HTTP and Envoy; the
+// Queues, flows, fairness and tiers; Kubernetes, files, and the sources of readiness and metrics; HTTP and Envoy; the
 // clock. It has no goroutine, channel, lock, context, logger or metric, and imports the standard library only.
 package scheduling

@@ -20,10 +20,10 @@
 // With Config.Unbounded there is no bound in requests, for engines that are known to queue well themselves: each backend
 // contributes a thousand million requests. Nothing waits for the stock, and reservations hold back nothing that is missed.
 //
-// Stock is counted in two units: requests, and the tokens that they take of the engines' memory. The band in tokens is off
-// by default (TokensConfig), and each backend's own: slots add up, but one request may take more tokens than all backends
-// together may hold, and takes them at one backend. So the ledger says what each backend's bounds are (Bounds), and the
-// placer counts the tokens there. The ledger has their sum. Capacity and reservations are in requests.
+// Stock is counted in two units: requests, and the tokens that they take of the engines' memory. The band in tokens is
+// off by default (TokensConfig), and each backend's own: slots add up, but one request may take more tokens than all
+// backends together may hold, and takes them at one backend. So the ledger returns each backend's bounds (Bounds), and
+// the placer counts the tokens there. The ledger has their sum. Capacity and reservations are in requests.
 //
 // Work conservation overrides the band: if a backend is ready and nothing is in flight, a release is always allowed,
 // however large. Without a ready backend none is.
@@ -45,10 +45,10 @@
 //
 // # Foreign stock
 //
-// If several Weirs serve one pool, each learns what the others hold at a backend (SetForeign). That counts as stock
-// against the bounds and the capacity, and a pool with foreign stock is not idle. It belongs to no lease or tier, so it
-// uses up no reservation, and it goes with the backend. The placer is told the counted part of it, for its lanes and
-// its pick.
+// If several Weirs serve one pool, each learns the others' requests at a backend (SetForeign). This foreign stock
+// counts against the bounds and the capacity, and a pool with foreign stock is not idle. It belongs to no lease or
+// tier, so it uses up no reservation, and it goes with the backend. The placer is told the counted part of it, for its
+// lanes and its pick.
 //
 // # Leases
 //

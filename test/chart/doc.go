@@ -1,4 +1,4 @@
-// Package chart tests what Weir is installed with: the Helm chart (charts/weir) and its equal for kustomize (config/base,
+// Package chart tests the means to install Weir: the Helm chart (charts/weir) and its equal for kustomize (config/base,
 // config/overlays).
 //
 //   - Rendered: `helm lint`, `helm template` over a matrix of values, and hostile values, which must name their key.

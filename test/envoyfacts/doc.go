@@ -3,7 +3,7 @@
 // the fact. If a new Envoy fails a test here, Weir's assumption about Envoy is wrong; look at pkg/extproc.
 //
 // The tests also check the shipped configurations (config/envoy): Envoy accepts each one unchanged and serves with it,
-// and each contains what protects an installation.
+// and each contains the settings that protect an installation.
 //
 //	go test ./test/envoyfacts
 package envoyfacts

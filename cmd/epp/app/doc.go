@@ -12,7 +12,7 @@
 //
 // # The pool
 //
-// [Pool] is what belongs to one pool of model servers: store, board, controller, streams and metrics. A process may have
+// [Pool] has the parts of one pool of model servers: store, board, controller, streams and metrics. A process may have
 // several; epp has one.
 //
 // datastore publishes a snapshot. The wiring gives each endpoint its share of the band and passes the snapshot to the
@@ -22,9 +22,9 @@
 //
 // The configuration file (also a mounted ConfigMap) is followed as it changes and read again on SIGHUP, like the
 // endpoints file, the certificates and the authorities of client certificates. A new text is loaded with the flags over
-// it and validated as a whole, and every part is made from it before any is changed. A text that is invalid, or that changes what cannot change at run time,
-// is refused with every problem named: the old configuration stays, and weir_config_valid is 0. [Pool.reconfigure]
-// describes the order in which a valid one is applied.
+// it and validated as a whole, and every part is made from it before any is changed. A text that is invalid, or that
+// changes a key that needs a restart, is refused with every problem named: the old configuration stays, and
+// weir_config_valid is 0. [Pool.reconfigure] describes the order in which a valid one is applied.
 //
 // # Stop
 //

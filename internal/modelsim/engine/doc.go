@@ -1,7 +1,7 @@
 // Package engine is the pure core of the simulated model server: a batching inference engine as an event-driven state
 // machine. It owns the batch slots, the engine's own waiting queue in arrival order, the KV cache blocks and the time
-// that work takes. It knows nothing about HTTP, text or the wall clock: events go in with the time as an argument, what
-// happened comes out, and [Engine.Next] says when to call again. The same calls give the same results, always.
+// that work takes. It knows nothing about HTTP, text or the wall clock: events go in with the time as an argument,
+// results come out, and [Engine.Next] returns the time of the next call. The same calls give the same results, always.
 //
 // # Calibrated time: continuous batching
 //
@@ -24,8 +24,9 @@
 // that is full can be found from the step on that computes it; one that no sequence holds is kept until its room is needed,
 // and evicted in the order of release, the deepest of a sequence first. Tokens of answers are not cached.
 //
-// With [Config.Adapters] set, a sequence with a LoRA adapter joins a batch only if that has it already or has room for it
-// (adapters.go). Those behind it may join before it, as in vLLM. Loading takes time in which nothing is computed.
+// With [Config.Adapters] set, a sequence with a LoRA adapter joins a batch only if that has it already or has room for
+// it (adapters.go). Those behind it may join before it, as in vLLM. While an adapter is loaded, the engine computes
+// nothing.
 //
 // When the KV cache is full, the sequence that joined the batch last is preempted: its blocks are freed, it returns to the
 // head of the waiting queue, and later its prompt and all the tokens it had produced are computed again.

@@ -1,9 +1,10 @@
-// Package kvevents follows the KV events of engines: the blocks that an engine's KV cache has stored and removed, and that all
-// were cleared, as vLLM and SGLang publish them over ZeroMQ.
+// Package kvevents follows the KV events of engines: the blocks that an engine's KV cache has stored and removed, and
+// its clearing, as vLLM and SGLang publish them over ZeroMQ.
 //
-// A [Subscriber] has a connection to the publisher of each endpoint. Block hashes are the engine's own, and are not compared
-// with the prompts that Weir knows. The owner is told two things ([Parts]): that the engine has none of its blocks any more,
-// or that events were missed, so nothing is certain (Cleared); and how many tokens the cache has room for (Sized).
+// A [Subscriber] has a connection to the publisher of each endpoint. Block hashes are the engine's own, and are not
+// compared with the prompts that Weir knows. The owner is told two things ([Parts]): the engine has lost all of its
+// blocks, or events were missed, so that nothing is certain (Cleared); and the number of tokens for which the cache has
+// room (Sized).
 //
 // # Messages
 //
@@ -24,10 +25,10 @@
 //
 // # What an engine can cost
 //
-// A message is read as it comes, value by value, and nothing of it is kept but the sample: an endpoint takes some 30 KB, however
-// long its messages are. A message of more than 64 MiB, one that takes longer than 30 s, and one that is no batch end the
-// connection. An endpoint's messages are read at 8 MiB/s at most; the publisher drops the rest, which is a gap. A connection
-// that fails is tried again after 1 s, and up to 30 s later each time; the first failure is logged.
+// A message is read as it comes, value by value, and only the sample is kept: an endpoint takes some 30 KB, however
+// long its messages are. A message of more than 64 MiB, one that takes longer than 30 s, and one that is no batch end
+// the connection. An endpoint's messages are read at 8 MiB/s at most; the publisher drops the rest, which is a gap. A
+// connection that fails is tried again after 1 s, and up to 30 s later each time; the first failure is logged.
 //
 // # What it must never know
 //

@@ -17,24 +17,24 @@
 //
 //	foreign = max(0, least of the last 3 scrapes of running + waiting − own)
 //
-// with own the smaller of Weir's counts at the start and at the end of the scrape. The least of three leaves out requests
-// that the engine has not noticed the end of yet.
+// with own the smaller of Weir's counts at the start and at the end of the scrape. The least of three leaves out
+// requests whose end the engine has not noticed yet.
 //
 // # Age
 //
-// A reading counts for 3 s. While no newer one can be had, its gauges are unknown from then on, and the foreign load falls
-// evenly to 0 at 10 s. Nothing unknown counts as load: an endpoint whose page cannot be read has Weir's own count, as
-// without scraping.
+// A reading counts for 3 s. Without a newer one its gauges are unknown from then on, and the foreign load falls evenly
+// to 0 at 10 s. An unknown load counts as none: an endpoint whose page cannot be read has Weir's own count, as without
+// scraping.
 //
 // # Invariants
 //
 //   - At most one scrape of an endpoint is under way; the time, the bytes and the number of series of each are bounded, and
 //     so is the number of scrapes at once.
 //   - A page that cannot be read changes no value; its endpoint has one warning, until a page could be read again.
-//   - Pages that cannot be read are asked for less and less often, up to every 15 s.
+//   - An unreadable page is asked for less and less often, down to once in 15 s.
 //   - While the scraper does not lead, it asks for nothing and knows nothing.
 //
 // # What it must never know
 //
-// Queues, flows and stock; bounds, and how an endpoint is chosen.
+// Queues, flows and stock; bounds, and the choice of an endpoint.
 package scrape

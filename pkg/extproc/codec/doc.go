@@ -1,8 +1,8 @@
 // Package codec decodes and encodes the messages of Envoy's external processing protocol for gRPC, several times cheaper
 // than the generated code, with the same result.
 //
-// It owns the wire format of ProcessingRequest and the way in which replies are sent that were encoded before. It knows
-// nothing of what Weir makes of a message.
+// It owns the wire format of ProcessingRequest and the sending of replies that were encoded before. It does not know
+// the meaning of a message to Weir.
 //
 // # Decoding
 //
@@ -34,10 +34,11 @@
 //
 // # Invariants
 //
-//   - A message that is decoded here equals what the generated code makes of it but for what is skipped, or the generated
+//   - A message that is decoded here equals the generated code's result, except for the skipped parts, or the generated
 //     code decodes it (FuzzRead; every message of test/envoyfacts is compared).
-//   - A message has a copy of its bytes, which it shares with no other and nothing overwrites, but what is behind a request's
-//     body its holder: gRPC's buffers are its own again when Unmarshal returns. Names of headers, raw values and bodies are parts of that copy; all other strings are
-//     copies of their own, so that a flow's key keeps no message in memory.
+//   - A message has a copy of its bytes, which it shares with no other: gRPC's buffers are gRPC's again when Unmarshal
+//     returns. Nothing overwrites the copy, except that the holder of a request's body may append behind it. Names of
+//     headers, raw values and bodies are parts of that copy; all other strings are copies of their own, so that a
+//     flow's key keeps no message in memory.
 //   - Messages of other services pass through the generated code, whose errors are the only ones.
 package codec

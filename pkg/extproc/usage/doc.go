@@ -1,5 +1,5 @@
-// Package usage reads the token usage that an engine reports in its response, while the response passes by in parts, and
-// takes the event with it out again, if it was not the client who asked for it.
+// Package usage reads the token usage that an engine reports in its response, while the response passes by in parts,
+// and takes the event with the usage out again, unless the client has asked for it.
 //
 // A response is one JSON document or a stream of server-sent events, of chat completions, completions, messages or
 // responses. Parts may be cut anywhere. Reading keeps nothing of the response but the numbers; taking out keeps no more
