@@ -27,6 +27,7 @@ type fleet struct {
 	lost     reach      // it panics whenever it is asked for the lane of this one; "": of none
 	level    int        // of the models that are listed
 	regroups *Regrouping
+	prompts  // that are being read
 }
 
 // set makes these the slots.
@@ -40,6 +41,7 @@ func (f *fleet) set(slots []int) {
 		}
 	}
 	f.slots = slices.Clone(slots)
+	f.retell()
 }
 
 // held is what is at an endpoint.
@@ -181,8 +183,7 @@ func (f *fleet) Place(p Placement, bound Bound, except *EndpointSet) Reservation
 	if e == NoEndpoint {
 		return Reservation{}
 	}
-	f.reserved[e]++
-	return scheduling.Reserved(e)
+	return f.reserve(e)
 }
 
 func (f *fleet) HasRoom(p Placement, bound Bound, except *EndpointSet) bool {
@@ -194,12 +195,12 @@ func (f *fleet) PlaceAt(p Placement, e Endpoint) Reservation {
 	if !f.CanServe(p, e) {
 		panic("placed where it cannot be")
 	}
-	f.reserved[e]++
-	return scheduling.Reserved(e)
+	return f.reserve(e)
 }
 
 func (f *fleet) Release(_ Placement, r *Reservation) {
 	e := r.Endpoint()
+	f.PromptRead(r)
 	if f.reserved[e]--; f.reserved[e] < 0 {
 		panic("released more than was reserved")
 	}
@@ -222,14 +223,6 @@ func (f *fleet) Known(p Placement) (n int) {
 	}
 	return n
 }
-
-func (f *fleet) SetBusyRules([]scheduling.BusyRule) {}
-
-func (f *fleet) Busy(Placement, int) bool { return false }
-
-func (f *fleet) TakeTurned(some []Endpoint) []Endpoint { return some }
-
-func (f *fleet) PromptRead(*Reservation) {}
 
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
 
@@ -323,6 +316,14 @@ type listing struct {
 	regroups []*Regrouping // to each other level
 }
 
+// lacks are the needs that an endpoint does not meet.
+func lacks(models string) scheduling.Needs {
+	if strings.HasSuffix(models, "-") {
+		return scheduling.NeedImage
+	}
+	return 0
+}
+
 // listings asks a board for what follows from each level's models.
 func listings(s *scene) (all []listing) {
 	scheduler, err := scheduling.New(scheduling.DefaultConfig())
@@ -333,7 +334,8 @@ func listings(s *scene) (all []listing) {
 		var endpoints []scheduling.Endpoint
 		for e, models := range s.listed[level] {
 			endpoints = append(endpoints, scheduling.Endpoint{
-				ID: Endpoint(e), Address: fmt.Sprintf("10.0.0.%d:80", e+1), Ready: true, Models: strings.Split(models, ""),
+				ID: Endpoint(e), Address: fmt.Sprintf("10.0.0.%d:80", e+1), Ready: true,
+				Models: strings.Split(strings.TrimSuffix(models, "-"), ""), Lacks: lacks(models),
 			})
 		}
 		return scheduling.NewSnapshot(uint64(level), endpoints)
@@ -346,10 +348,10 @@ func listings(s *scene) (all []listing) {
 			if !k.lane.isModel() {
 				continue
 			}
-			q := scheduling.Recalled{Model: string(k.lane)}.Query()
+			q := scheduling.Recalled{Model: k.lane.model(), Needs: k.lane.needs()}.Query()
 			l.lane[k.lane], l.traits[k.lane] = b.Lane(q), b.Traits(q, nil)
 			for e, models := range s.listed[level] {
-				if strings.Contains(models, string(k.lane)) {
+				if strings.Contains(models, k.lane.model()) && lacks(models)&k.lane.needs() == 0 {
 					l.reach[k.lane] = append(l.reach[k.lane], Endpoint(e))
 				}
 			}

@@ -31,6 +31,10 @@ const (
 	fails // an engine answers 500
 	asks  // or 429, for time
 	fires // the timer, at once, since the time of others is over too
+
+	reads           // the first token of a request's answer comes
+	completesLittle // a stream ends that has used little of its tenant's quota, or much
+	completesMuch
 )
 
 // input is one step: the index is that of a kind, of a request, by arrival, or of an endpoint.
@@ -98,7 +102,7 @@ func (w *world) inputs() (in []input) {
 			in = append(in, input{othersGo, int8(e)})
 		}
 	}
-	return append(append(in, w.usageInputs()...), w.circuitInputs()...)
+	return slices.Concat(in, w.usageInputs(), w.circuitInputs(), w.busyInputs(), w.quotaInputs())
 }
 
 // isMirrored reports whether this arrival has the same effect as another input: the flows of a tier
@@ -160,6 +164,14 @@ func (w *world) apply(in input) error {
 		w.advance()
 	case fires:
 		w.event(func() { w.Advance(w.clock) })
+	case reads:
+		s := w.subjects[in.index]
+		s.read = true
+		w.event(func() { w.Prefilled(w.clock, s.w.Granted()) })
+	case completesLittle:
+		w.uses(w.subjects[in.index], little)
+	case completesMuch:
+		w.uses(w.subjects[in.index], much)
 	case grows:
 		w.level++
 		w.backends()
@@ -183,6 +195,7 @@ func (w *world) apply(in input) error {
 	if err := w.verdictsAgree(own); err != nil {
 		return err
 	}
+	defer w.settleQuotas()
 	return w.streams()
 }
 
@@ -235,6 +248,7 @@ func (w *world) tell(in input) string {
 		return "reloads"
 	default:
 		return fmt.Sprintf("%s: number %d, %v", []string{
+			reads: "has its first token", completesLittle: "completes, and has used little", completesMuch: "completes, and has used much",
 			fails: "fails", asks: "is told to come later", raises: "is dear", truesUp: "is cheap", completesCheap: "completes, cheap", completesDear: "completes, dear",
 		}[in.op], in.index+1, w.subjects[in.index])
 	}

@@ -43,7 +43,7 @@ func (w *world) full(s *subject) *EndpointSet {
 
 // belowCaps reports whether the request's tenant may have one more lease, somewhere in its lane.
 func (w *world) belowCaps(s *subject) bool {
-	if most := w.config.MaxInFlightPerFlow; most > 0 && w.sameTenant(s, NoEndpoint) >= most {
+	if most := w.mostOf(s); most > 0 && w.sameTenant(s, NoEndpoint) >= most {
 		return false
 	}
 	full := w.full(s)
@@ -52,8 +52,8 @@ func (w *world) belowCaps(s *subject) bool {
 }
 
 // couldGo reports whether the request waits, and could go if there were room: its lane has a ready endpoint and its
-// tenant is below its caps.
-func (w *world) couldGo(s *subject) bool { return s.waits() && w.belowCaps(s) }
+// tenant is below its caps, and its endpoints are not too busy for it.
+func (w *world) couldGo(s *subject) bool { return s.waits() && w.belowCaps(s) && !w.blocked(s) }
 
 // awaitsRoom reports whether the request's tenant is at its cap at some endpoint of its lane, and the others are full.
 func (w *world) awaitsRoom(s *subject) bool {
@@ -63,7 +63,7 @@ func (w *world) awaitsRoom(s *subject) bool {
 
 // fits reports whether the request can be placed now within a bound.
 func (w *world) fits(s *subject, bound Bound) bool {
-	return w.belowCaps(s) && w.fleet.pick(s.kind.lane, bound, w.full(s)) != NoEndpoint
+	return w.belowCaps(s) && !w.blocked(s) && w.fleet.pick(s.kind.lane, bound, w.full(s)) != NoEndpoint
 }
 
 // before reports whether tier a is above tier b.
@@ -115,7 +115,7 @@ func (w *world) mayWait(s *subject) error {
 // is reserved that is for the highest tier only. NoEndpoint: there is none.
 func (w *world) idles(s *subject) Endpoint {
 	reserves := slices.ContainsFunc(w.config.Tiers, func(t TierConfig) bool { return t.ReservedFloor > 0 || t.ReservedPerSlot > 0 })
-	if reserves && s.w.queued.Tier != w.byRank[0] || !w.belowCaps(s) || w.config.Stock.Unbounded {
+	if reserves && s.w.queued.Tier != w.byRank[0] || !w.belowCaps(s) || w.blocked(s) || w.config.Stock.Unbounded {
 		return NoEndpoint
 	}
 	for _, e := range w.fleet.ready(s.kind.lane) {
@@ -239,7 +239,7 @@ func (w *world) goesWithout(s, v *subject) bool {
 	if v.kind.key() == s.kind.key() {
 		n, there = n-1, there-1
 	}
-	total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
+	total, at := w.mostOf(s), w.config.MaxInFlightPerFlowPerBackend
 	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(s.kind.lane, e) &&
 		w.fleet.held(e) <= w.most(e) && w.fleet.TakesTokens(e, -int64(v.tokens))
 }
@@ -257,7 +257,7 @@ func (w *world) check(g glance) error {
 			problems = append(problems, w.mayWait(s))
 		}
 	}
-	return errors.Join(append(problems, w.endsAgree(), w.usageAgrees(), w.circuitsAgree(g), w.matchesAgree())...)
+	return errors.Join(append(problems, w.endsAgree(), w.usageAgrees(), w.circuitsAgree(g), w.matchesAgree(), w.promptsAgree(), w.quotaAgrees(g))...)
 }
 
 // endsAgree: the placer's panics end those only that they are for, and nobody is told that no endpoint is ready while

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/quota"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -402,6 +404,64 @@ func scenes() []*scene {
 			reload: func(c *Config) { preemptingCounters(c); c.Enabled = false },
 		},
 		{
+			name: "busy", depth: 5, requests: 4, crowd: []int8{1}, pool: twoEndpoints(), start: 2, lower: 2, upper: 2,
+			kinds: []arrivalKind{{0, "a/x", ""}, {0, "a/y", "1"}, {1, "b/x", "0"}, {1, "b/y", ""}},
+			config: func(c *Config) {
+				inClasses(c)
+				perBackend(c, 2, 2)
+				c.Tiers[0].CanPreempt = false
+				c.Classes = []ClassConfig{ // of x one request at one of the endpoints, of y two at each
+					{Busy: scheduling.BusyRule{PrefillTokens: new(int64(0)), WorkerRatio: 500_000}},
+					{Busy: scheduling.BusyRule{PrefillTokens: new(int64(promptTokens))}},
+				}
+			},
+		},
+		{
+			name: "three-busy-lives", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{2}},
+			kinds: []arrivalKind{{0, "a/x", ""}, {0, "a/y", ""}, {0, "b/x", ""}},
+			config: func(c *Config) {
+				inClasses(c)
+				unstarved(c)
+				perBackend(c, 2, 2)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:1], []TierConfig{{}}
+				c.Classes = []ClassConfig{{Busy: scheduling.BusyRule{PrefillTokens: new(int64(0))}}, {}}
+			},
+			reload: func(c *Config) { // x has no rule, y has x's
+				inClasses(c)
+				unstarved(c)
+				perBackend(c, 2, 2)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:1], []TierConfig{{}}
+				c.Classes = []ClassConfig{{Busy: scheduling.BusyRule{PrefillTokens: new(int64(promptTokens))}}, {Busy: scheduling.BusyRule{PrefillTokens: new(int64(0))}}}
+			},
+		},
+		{
+			name: "quotas", depth: 5, requests: 5, crowd: []int8{0, 1}, pool: [][]int{{1}, {2}},
+			kinds:  []arrivalKind{{0, "a=2", ""}, {1, "a=3", ""}, {1, "a=6", ""}, {1, "b", ""}},
+			config: func(c *Config) { quotaOfA(c, 4) },
+			reload: func(c *Config) { quotaOfA(c, 3) },
+		},
+		{
+			name: "roles", depth: 5, requests: 5, crowd: []int8{1, 2, 3}, pool: [][]int{{2}, {3}},
+			kinds: []arrivalKind{{0, "a^s", ""}, {0, "a^t", ""}, {1, "a^t", ""}, {1, "b^t", ""}, {1, "b", ""}},
+			config: func(c *Config) {
+				preemptingCounters(c)
+				c.MaxInFlightPerFlow = 3
+				c.Roles = map[string]RoleConfig{"s": {MaxInFlight: 1}, "t": {MaxInFlight: 2}}
+				c.Queue.Roles = map[string]fairqueue.RoleConfig{"s": {Weight: fairqueue.WeightOne}, "t": {Weight: 3 * fairqueue.WeightOne}}
+			},
+		},
+		{
+			name: "needs", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: [][]int{{1, 1}, {1, 1}, {1, 1}}, start: 1,
+			lower: 1, upper: 1,
+			listed: [][2]string{{"m-", "m"}, {"m", "m"}, {"m", "mn-"}},
+			kinds:  []arrivalKind{{0, "a", "m+"}, {1, "a", "m"}, {1, "a", "m+"}},
+			config: func(c *Config) {
+				threeTiers(c, 100_000)
+				perBackend(c, 1, 1)
+				c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+			},
+		},
+		{
 			name: "unbounded", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 0,
 			config: func(c *Config) {
 				threeTiers(c, 100_000)
@@ -476,6 +536,12 @@ func preemptingCounters(c *Config) {
 	unstarved(c)
 	c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
 	c.Queue.Discipline = fairqueue.VTC
+}
+
+// quotaOfA gives tenant a a quota of so many tokens in two ticks.
+func quotaOfA(c *Config, tokens int64) {
+	preemptingCounters(c)
+	c.Quotas.Tenants = map[string]quota.Limit{"a": {Tokens: tokens, Window: 2 * tick}}
 }
 
 // perBackend sets the band of an endpoint.

@@ -69,7 +69,7 @@ func (w *world) state() digest {
 			}
 		case s.w.stage == StageGranted:
 			returning = append(returning, &s.w.queued)
-			b = append(b, byte(l.Endpoint()), one(l.held.Promoted()), one(l.counted), one(l.preemptible))
+			b = append(b, byte(l.Endpoint()), one(l.held.Promoted()), one(l.counted), one(l.preemptible), one(l.Reads()))
 		case !l.held.Held():
 			continue
 		case l.victimIndex == 0:
@@ -131,7 +131,7 @@ func (w *world) state() digest {
 			b = appendKeys(append(b, byte(e)), await)
 		}
 	}
-	b = w.appendEngines(b)
+	b = w.appendRoles(w.appendQuotas(w.appendPrompts(w.appendEngines(b))))
 	if w.config.ReleaseSpacing > 0 {
 		b = append(b, one(w.spaced))
 		b = binary.BigEndian.AppendUint64(b, uint64(max(0, w.released.Add(w.config.ReleaseSpacing).Sub(w.clock))))
@@ -171,7 +171,7 @@ func one(is bool) byte {
 // describe is what distinguishes a lease from another.
 func (w *world) describe(s *subject) uint64 {
 	l := s.w.Granted()
-	d := uint64(s.w.stage)<<8 | uint64(l.Endpoint())
+	d := uint64(one(l.Reads()))<<16 | uint64(s.w.stage)<<8 | uint64(l.Endpoint())
 	if s.w.stage == StageGranted { // the queue tells the rest
 		return d<<32 | uint64(s.kind.tier)
 	}

@@ -20,6 +20,7 @@ type glance struct {
 	mustGo    error // why the arrival must go at once; nil: it need not
 	stands    error // why it must not go at once
 	lowest    int   // rank of the lowest tier that waits; -1: nobody waits
+	quota     quotaGlance
 }
 
 func (w *world) look(in input) glance {
@@ -38,6 +39,9 @@ func (w *world) look(in input) glance {
 		return g
 	}
 	kind := w.scene.kinds[in.index]
+	if g.quota = w.lookAtQuota(kind); g.quota.refused {
+		return g
+	}
 	tier := w.tierOf(kind.tier)
 	arrival := &subject{kind: kind, w: &Waiter{}}
 	arrival.w.queued.Tier, arrival.w.flow = tier, &flowAccount{}
@@ -120,7 +124,10 @@ func (w *world) stepAgrees(g glance) error {
 		if e := s.w.reservation.Endpoint(); g.in.op != isServed && w.fleet.held(e)-w.withheldAt(e) > w.most(e) {
 			return fmt.Errorf("%v goes to endpoint %d, which then holds %d of %d", s, e, w.fleet.held(e), w.most(e))
 		}
-		total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
+		if w.blocked(s, went...) {
+			return fmt.Errorf("%v goes, and the endpoints that it may use are too busy for it", s)
+		}
+		total, at := w.mostOf(s), w.config.MaxInFlightPerFlowPerBackend
 		if total > 0 && w.sameTenant(s, NoEndpoint) > total || at > 0 && w.sameTenant(s, s.w.reservation.Endpoint()) > at {
 			return fmt.Errorf("%v goes beyond its tenant's cap", s)
 		}
@@ -227,7 +234,7 @@ func (w *world) couldTake(preemptor, o, v *subject) bool {
 	if o.kind.key() == preemptor.kind.key() {
 		n, there = n-1, there-1
 	}
-	total, at := w.config.MaxInFlightPerFlow, w.config.MaxInFlightPerFlowPerBackend
+	total, at := w.mostOf(preemptor), w.config.MaxInFlightPerFlowPerBackend
 	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(preemptor.kind.lane, e) &&
 		held <= w.most(e) && w.fleet.TakesTokens(e, tokens-int64(o.tokens))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -32,7 +33,7 @@ type scene struct {
 	passOn   bool          // requests that are passed on are an input
 	usage    []op          // inputs that say what requests have cost
 	reload   func(*Config) // the other configuration, if a reload is an input
-	listed   [][2]string   // the models that each endpoint lists, a letter for each, by level of the pool; nil: none matters
+	listed   [][2]string   // the models that each endpoint lists, a letter for each, by level of the pool, and "-" where it lacks images; nil: none matters
 	lists    []listing     // made of them
 	suspects []string      // flows whose requests have failed before; nil: no engine fails
 }
@@ -44,35 +45,64 @@ type arrivalKind struct {
 	lane reach
 }
 
-// class is the one that a flow such as "a/x" is of: x.
-func (k arrivalKind) class() string {
-	name, _, _ := strings.Cut(k.flow, "@")
-	_, class, _ := strings.Cut(name, "/")
-	return class
+// signs are what parts of a flow begin with, behind its key: its class, the client's deadline, its role, and the tokens that it
+// uses of a quota.
+const signs = "/@^="
+
+// part is what follows a sign in a flow such as "a/x@3"; "": it has none.
+func (k arrivalKind) part(sign string) string {
+	_, part, _ := strings.Cut(k.flow, sign)
+	if end := strings.IndexAny(part, signs); end >= 0 {
+		part = part[:end]
+	}
+	return part
 }
+
+// class is the one that a flow such as "a/x" is of: x.
+func (k arrivalKind) class() string { return k.part("/") }
+
+// role is the one that a flow such as "a^s" is in: s.
+func (k arrivalKind) role() string { return k.part("^") }
 
 // key is the flow's own: a flow may wait in several classes.
 func (k arrivalKind) key() string {
-	name, _, _ := strings.Cut(k.flow, "@")
-	key, _, _ := strings.Cut(name, "/")
-	return key
+	if end := strings.IndexAny(k.flow, signs); end >= 0 {
+		return k.flow[:end]
+	}
+	return k.flow
 }
 
 // within is the time from its arrival to the client's own deadline, such as 3 ticks of "a/x@3"; 0: it has none.
-func (k arrivalKind) within() time.Duration {
-	_, ticks, some := strings.Cut(k.flow, "@")
-	if !some {
-		return 0
+func (k arrivalKind) within() time.Duration { return time.Duration(k.number("@")) * tick }
+
+// uses is what it is estimated to use of its tenant's quota, such as 2 of "a=2"; 0: no quota counts it.
+func (k arrivalKind) uses() int64 { return k.number("=") }
+
+// number is a part of one digit; 0 without it.
+func (k arrivalKind) number(sign string) int64 {
+	if part := k.part(sign); part != "" {
+		return int64(part[0] - '0')
 	}
-	return time.Duration(ticks[0]-'0') * tick
+	return 0
 }
 
 // reach is a placement: "" is the whole pool, a digit that endpoint, a letter the endpoints that list that model. "A" and "B" are
-// the whole pool, and the prompt is cached at endpoint 0 and 1.
+// the whole pool, and the prompt is cached at endpoint 0 and 1. A letter and "+" are those that meet the need of an image, too.
 type reach string
 
 // isModel reports whether it names a model.
 func (r reach) isModel() bool { return r >= "a" }
+
+// model is the one that it names.
+func (r reach) model() string { return string(r[:1]) }
+
+// needs is what it needs besides the model.
+func (r reach) needs() scheduling.Needs {
+	if len(r) > 1 {
+		return scheduling.NeedImage
+	}
+	return 0
+}
 
 // whole reports whether it is the whole pool.
 func (r reach) whole() bool { return r == "" || r == "A" || r == "B" }
@@ -101,6 +131,7 @@ type world struct {
 	subjects []*subject
 	failed   error           // the first panic
 	heard    map[*Waiter]int // verdicts of the present input
+	spells   map[string]int  // the first request of each tenant since it last had none here
 	scratch
 }
 
@@ -121,7 +152,9 @@ type subject struct {
 	passedOn   bool      // it did not queue
 	failed     bool      // its engine has, at answeredAt
 	answeredAt time.Time
+	read       bool // the first token of its answer has come
 	usage
+	counts     quotaUse
 }
 
 var epoch = time.Unix(1_000_000_000, 0)
@@ -130,7 +163,7 @@ func newWorld(s *scene) (*world, error) {
 	if s.listed != nil && s.lists == nil {
 		s.lists = listings(s)
 	}
-	w := &world{scene: s, fleet: &fleet{scene: s}, level: s.start, clock: epoch, heard: map[*Waiter]int{}}
+	w := &world{scene: s, fleet: &fleet{scene: s}, level: s.start, clock: epoch, heard: map[*Waiter]int{}, spells: map[string]int{}}
 	m, err := New(w.configuration(false), w.fleet, rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		return nil, err
@@ -199,15 +232,21 @@ func (w *world) arrives(k arrivalKind, passOn bool) {
 	if w.scene.usage != nil {
 		s.cost, s.tokens = estimate, takes(estimate)
 	}
+	if !w.isHere(k.key()) {
+		w.spells[k.key()] = len(w.subjects)
+	}
 	w.subjects = append(w.subjects, s)
 	a := Arrival{Flow: k.key(), Tier: k.tier, Placement: k.lane, Cost: s.cost, Tokens: s.tokens}
+	if s.counts = (quotaUse{at: w.clock, tokens: k.uses()}); s.counts.tokens > 0 {
+		a.Tenant, a.Uses = k.key(), s.counts.tokens
+	}
 	s.due = w.clock.Add(w.config.Queue.QueueTTL)
 	if within := k.within(); within > 0 {
 		s.due = w.clock.Add(within)
 		a.Deadline = s.due
 	}
-	if class := k.class(); class != "" {
-		a.Path = &fairqueue.Path{Class: class}
+	if class, role := k.class(), k.role(); class != "" || role != "" {
+		a.Path = &fairqueue.Path{Class: class, Role: role}
 	}
 	w.event(func() {
 		if passOn {

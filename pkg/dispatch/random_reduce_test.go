@@ -98,6 +98,9 @@ func smallerThan(s *scene) (all []*scene) {
 // simplerConfigs turn off a part of the configuration each.
 var simplerConfigs = []func(*dispatch.Config){
 	func(c *dispatch.Config) { c.Queue.Classes = nil },
+	func(c *dispatch.Config) { c.Quotas.Tenants, c.Quotas.Roles = nil, nil },
+	func(c *dispatch.Config) { c.Roles = nil },
+	func(c *dispatch.Config) { c.Queue.Roles = nil },
 	func(c *dispatch.Config) { c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:1], c.Tiers[:1] },
 	func(c *dispatch.Config) {
 		n := max(1, len(c.Tiers)-1)

@@ -33,6 +33,9 @@ type request struct {
 	passedOn bool // it was not queued, and is charged nothing
 	sent     bool
 	streams  bool
+
+	overQuota bool     // it was refused by its tenant's quota
+	counted   *counted // against that; nil: it does not count
 	charges  []*charge
 	failed   time.Time // its engine has; zero: it has not
 	byOwn    int       // how often its flow has overtaken it, and how often others have in its turn
@@ -121,10 +124,14 @@ func (r *request) String() string {
 
 // path is the request's path, never nil.
 func (r *request) path() fairqueue.Path {
-	if r.load.path == nil {
-		return fairqueue.Path{}
+	p := fairqueue.Path{}
+	if r.load.path != nil {
+		p = *r.load.path
 	}
-	return *r.load.path
+	if n := len(r.load.roles); n > 0 {
+		p.Role = r.load.roles[r.number%n]
+	}
+	return p
 }
 
 // due is the client's own deadline, or else the end of the TTL.

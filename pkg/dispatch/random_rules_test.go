@@ -146,7 +146,9 @@ func (x *run) admitted(r *request, preempts bool) (mustGo bool) {
 		x.goesOn(r)
 		return false
 	case dispatch.StageEnded:
-		x.rejected(r)
+		if x.rejected(r); r.w.Outcome() == dispatch.OutcomeQuotaExceeded {
+			return false
+		}
 	default:
 		if free {
 			x.failf("queue: %v waits, and is not to be queued", r)
@@ -300,6 +302,7 @@ func (x *run) rejected(r *request) {
 		x.waiting = slices.DeleteFunc(x.waiting, func(o *request) bool { return o == r })
 	}
 	x.ends(r)
+	x.unmeters(r)
 	x.counts.rejections++
 	x.note("%v ends: %v, retry after %v", r, r.w.Outcome(), r.w.RetryAfter())
 	x.toldRightly(r)
@@ -316,6 +319,8 @@ func (x *run) toldRightly(r *request) {
 		most = 2 * time.Second
 	case dispatch.OutcomeClientCancelled, dispatch.OutcomeDeadlineExceeded:
 		least, most = 0, 0
+	case dispatch.OutcomeQuotaExceeded: // see run.meters
+		least, most = 1, time.Hour
 	default:
 	}
 	if d := r.w.RetryAfter(); d < least || d > most {
@@ -347,6 +352,8 @@ func (x *run) endsRightly(r *request, waited bool) {
 		wrong = !r.sent
 	case dispatch.OutcomeNoEndpoint:
 		wrong = x.takesAnybody(r) || x.config.HoldWhenEmpty && x.config.Enabled && !r.passesOn
+	case dispatch.OutcomeQuotaExceeded:
+		wrong = waited || !r.overQuota
 	case dispatch.OutcomeShed:
 		wrong = waited || x.config.EnqueueAll || x.ranks[r.w.Tier()] == 0
 	case dispatch.OutcomeFlowFull:

@@ -33,6 +33,7 @@ type run struct {
 	owners    map[*dispatch.Waiter]*request
 	shares    *shares
 	turns     *turns
+	counted   map[string][]*counted // what has counted against each tenant's quota
 	counts    tallies
 	trace     []string                            // the last events
 	before    [mostEndpoints]dispatch.EngineState // the present event
@@ -47,6 +48,7 @@ type tallies struct {
 	windows, comparedWFQ, comparedVTC                                                   int // of shares
 	overtakenByOwn, overtakenByOther                                                    int
 	failures, opened, trials, heldPlaces                                                int
+	overQuota, reweighed                                                                int
 }
 
 // broken is the panic of a property that does not hold.
@@ -91,7 +93,7 @@ func (x *run) begin() {
 	if x.m, err = dispatch.New(x.config, placement.On(x.board), rand.New(rand.NewPCG(x.scene.seed, 2))); err != nil {
 		x.failf("configuration: %w", err)
 	}
-	x.shares, x.turns = newShares(x), newTurns(x)
+	x.shares, x.turns, x.counted, x.spells = newShares(x), newTurns(x), map[string][]*counted{}, map[string][]string{}
 	x.snapshot = x.board.Snapshot()
 	x.rank()
 	x.setPool(x.scene.pool)
@@ -231,13 +233,22 @@ func (x *run) arrives(r *request) {
 	if r.deadline > 0 {
 		a.Deadline = x.now.Add(r.deadline)
 	}
+	if len(r.load.roles) > 0 {
+		p := r.path()
+		a.Path = &p
+	}
+	if x.scene.metered {
+		a.Tenant, a.Uses = r.load.flow, r.uses()
+	}
 	x.counts.requests++
 	x.note("%v arrives, cost %d, tokens %d", r, r.cost, r.tokens)
+	x.comes(r)
 	if r.passesOn {
 		x.m.PassOn(x.now, &r.w, a)
 	} else {
 		x.m.Arrive(x.now, &r.w, a)
 	}
+	x.meters(r)
 	for p := x.m.Preemptor(); p != nil; p = x.m.Preemptor() {
 		if w := x.owners[p]; w.gone {
 			x.m.PreemptorGone(x.now, dispatch.OutcomeClientCancelled)
@@ -351,6 +362,7 @@ func (x *run) goesOn(r *request) {
 		if r.never {
 			cost = fairqueue.UnknownCost
 		}
+		x.used(r, lease)
 		x.event(fmt.Sprintf("%v completes", r), func() {
 			if !x.m.Answered(x.now, lease, cost, x.answer(r)) {
 				x.failf("settled: %v is not settled", r)

@@ -21,6 +21,7 @@ type scene struct {
 	pool    []scheduling.Endpoint
 	models  bool     // endpoints list models
 	prompts bool     // something is known of prompts
+	metered bool     // tenants may have quotas
 	illness *illness // of engines; nil: none fails
 	loads   []load
 	changes []change
@@ -34,6 +35,7 @@ type load struct {
 	tier      string
 	flow      string
 	path      *fairqueue.Path
+	roles     []string // of its requests, in turn; none: that of path
 	ask       scheduling.Ask
 	clients   int           // closed loop: each sends when its last request has ended; 0: open loop
 	pause     time.Duration // mean time between an answer and the next request, or between two arrivals
@@ -448,6 +450,9 @@ func describeConfig(cfg dispatch.Config) string {
 	}
 	for _, c := range q.Classes {
 		text += fmt.Sprintf("  class %+v\n", c)
+	}
+	if len(q.Roles)+len(cfg.Quotas.Tenants)+len(cfg.Quotas.Roles) > 0 {
+		text += fmt.Sprintf("  roles %v %v, quotas %v\n", q.Roles, cfg.Roles, cfg.Quotas)
 	}
 	return text + fmt.Sprintf("  stock %+v", s)
 }

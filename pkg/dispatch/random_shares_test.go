@@ -43,6 +43,7 @@ type sharer struct {
 	largest  float64 // cost over weight of a request
 	disorder bool    // some of its requests went out of turn, to which the bound does not apply
 	seats    []*seat // by lane
+	waited   int     // number of the last look in which it waited anywhere, with roles
 }
 
 // seat is a sharer in a lane.
@@ -232,7 +233,7 @@ func (s *shares) bypassed(r *request) {
 func (s *shares) charges(r *request) {
 	r.charges = nil
 	for _, p := range s.path(r) {
-		c := &charge{seat: p, weight: p.of.weight, cost: r.cost}
+		c := &charge{seat: p, weight: s.weightAt(p, r), cost: r.cost}
 		c.wrong = math.Abs(float64(r.final()-r.cost)) / c.weight
 		if s.mayBePreempted(r) {
 			c.wrong = max(c.wrong, float64(r.cost)/c.weight, float64(r.actual)/c.weight)
@@ -304,6 +305,7 @@ func (s *shares) observe() {
 	for _, r := range s.run.waiting {
 		may := -1
 		for _, p := range s.path(r) {
+			s.waitsAs(p.of, r)
 			if p.present != s.now {
 				if p.present != s.now-1 {
 					p.elsewhere, p.parked = p.far(), false // it begins to wait here

@@ -111,6 +111,15 @@ func TestRandomMatches(t *testing.T) {
 	}
 }
 
+// TestRandomTenants plays scenes in which tenants have roles and quotas: see random_tenants_test.go.
+func TestRandomTenants(t *testing.T) {
+	runs := *randomRuns / 4
+	total := playScenes(t, runs, tenantsScene)
+	if total.overQuota < 20*runs || total.reweighed < runs/8 || total.windows < 2*runs {
+		t.Errorf("%d scenes: %d were above a quota, %d flows got another weight, %d windows of shares", runs, total.overQuota, total.reweighed, total.windows)
+	}
+}
+
 func playScenes(t *testing.T, runs int, scenes func(seed uint64) *scene) (total tallies) {
 	t.Helper()
 	for seed := *randomSeed; seed < *randomSeed+uint64(runs); seed++ {
@@ -148,6 +157,8 @@ func (n *tallies) add(o tallies) {
 	n.opened += o.opened
 	n.trials += o.trials
 	n.heldPlaces += o.heldPlaces
+	n.overQuota += o.overQuota
+	n.reweighed += o.reweighed
 }
 
 // property is the name of the property that an error says does not hold.

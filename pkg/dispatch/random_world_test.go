@@ -25,6 +25,7 @@ type world struct {
 	// Requests that count at each endpoint because its engine fails: at least, and at most while an event goes on.
 	withheld, mostWithheld [mostEndpoints]int
 	m                      *dispatch.Machine
+	spells                 map[string][]string // the roles in which each tenant has come since it last had nothing here
 }
 
 // endpoint is the endpoint with this identifier, or nil.
@@ -214,8 +215,8 @@ func (o *world) full(r *request, e scheduling.EndpointID) bool {
 
 // atCap reports whether the request's flow holds as much as it may in total.
 func (o *world) atCap(r *request) bool {
-	c := &o.config
-	if c.MaxInFlightPerFlow == 0 && c.MaxTokensInFlightPerFlow == 0 {
+	c, most := &o.config, o.mostOf(r)
+	if most == 0 && c.MaxTokensInFlightPerFlow == 0 {
 		return false
 	}
 	n, tokens := o.places(r, dispatch.NoEndpoint), stock.Tokens(0)
@@ -225,7 +226,7 @@ func (o *world) atCap(r *request) bool {
 			tokens += other.holds
 		}
 	}
-	return c.MaxInFlightPerFlow > 0 && n >= c.MaxInFlightPerFlow || c.MaxTokensInFlightPerFlow > 0 && tokens >= c.MaxTokensInFlightPerFlow
+	return most > 0 && n >= most || c.MaxTokensInFlightPerFlow > 0 && tokens >= c.MaxTokensInFlightPerFlow
 }
 
 // opens reports whether an endpoint takes another request, as far as its own limits go.

@@ -41,7 +41,7 @@ func (d *duel) step() {
 func (d *duel) push() {
 	r := &Request{
 		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(5), Lane: choose[Lane](d, "", "", "x", "y"),
-		Cost: choose[Cost](d, 1, 1, 1, 2, 5, 40),
+		Cost: choose[Cost](d, 1, 1, 1, 2, 5, 40), Path: d.path(),
 	}
 	if d.matching { // more of them in each line
 		r.Tier, r.Lane = r.Tier%2, r.Lane[:0]
@@ -172,7 +172,7 @@ func (d *duel) block() {
 
 // blockOne closes a waiter's lane, or parks its flow there.
 func (d *duel) blockOne(w *waiter) {
-	switch d.below(4) {
+	switch d.below(5) {
 	case 0:
 		d.note("park %s", d.show(w))
 		d.q.ParkFlow(w.r)
@@ -192,11 +192,15 @@ func (d *duel) blockOne(w *waiter) {
 		d.note("full %s", d.show(w))
 		d.q.CloseLane(w.r, LaneFull)
 		w.tier.lanes[w.r.Lane] = LaneFull
+	case 4:
+		d.note("too busy %s", d.show(w))
+		d.q.CloseLane(w.r, LaneBlocked)
+		w.tier.lanes[w.r.Lane] = LaneBlocked
 	}
 }
 
 func (d *duel) unblock() {
-	switch d.below(3) {
+	switch d.below(4) {
 	case 0:
 		tier, flow := d.o.tiers[d.below(len(d.o.tiers))], choose(d, "a", "b", "c", "d")
 		d.note("unpark %s %s", tier.cfg.Name, flow)
@@ -207,13 +211,22 @@ func (d *duel) unblock() {
 		d.note("open %q", lane)
 		d.q.OpenLane(lane)
 		for _, t := range d.o.tiers {
-			delete(t.lanes, lane)
+			if t.lanes[lane] != LaneBlocked { // room does not open it
+				delete(t.lanes, lane)
+			}
 		}
 	case 2:
 		d.note("open all")
 		d.q.OpenLanes()
 		for _, t := range d.o.tiers {
 			clear(t.lanes)
+		}
+	case 3:
+		if w := d.someone(); w != nil {
+			d.note("no longer too busy %s", d.show(w))
+			if d.q.Unblock(w.r); w.tier.lanes[w.r.Lane] == LaneBlocked {
+				delete(w.tier.lanes, w.r.Lane)
+			}
 		}
 	}
 }
@@ -242,7 +255,7 @@ func (d *duel) requeue() {
 func (d *duel) bypass() {
 	d.o.turn = nil
 	r := &Request{
-		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(3), Lane: choose[Lane](d, "", "x"), Cost: choose[Cost](d, 1, 5, 40),
+		Flow: choose(d, "a", "b", "c", "d"), Tier: d.below(3), Lane: choose[Lane](d, "", "x"), Cost: choose[Cost](d, 1, 5, 40), Path: d.path(),
 	}
 	r.CountAlsoIn(choose(d, nil, []Lane{"x", "y"}, []Lane{"y"}))
 	w := &waiter{r: r, tier: d.o.arrivalTier(r.Tier), flow: d.o.key(r.Flow)}

@@ -87,6 +87,14 @@ func (d *duel) below(n int) int {
 	return int(b) % n
 }
 
+// path names the role of a request, or nothing.
+func (d *duel) path() *Path {
+	if role := choose(d, "", "", "s", "t", "u", "unknown"); role != "" {
+		return &Path{Role: role}
+	}
+	return nil
+}
+
 func choose[T any](d *duel, from ...T) T { return from[d.below(len(from))] }
 
 // config draws the part of a configuration that can change at run time.
@@ -96,6 +104,9 @@ func (d *duel) config(cfg Config) Config {
 	cfg.FlowCapacities = map[string]int{"a": 1 + d.below(cfg.TotalCapacity)}
 	cfg.QueueTTL = time.Duration(5+d.below(60)) * time.Second
 	cfg.Weights = map[string]Weight{"b": choose[Weight](d, 1, 2, 3, 4) * WeightOne, "c": choose[Weight](d, 250_000, 1_500_000, 7*WeightOne)}
+	if d.below(2) == 0 {
+		cfg.Roles = map[string]RoleConfig{"s": {}, "t": {Weight: 2 * WeightOne}, "u": {Weight: choose[Weight](d, 250_000, 5*WeightOne)}}
+	}
 	cfg.PromotionBudget = choose[int64](d, 100_000, 0, 500_000, 1_000_000)
 	cfg.GuaranteedTop = d.below(2) == 0
 	cfg.TieBreak = choose(d, ByArrival, NewcomerFirst)

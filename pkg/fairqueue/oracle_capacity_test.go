@@ -102,13 +102,13 @@ func (o *oracle) displaceBelow(t *oracleTier) *waiter {
 	}
 	weights := int64(0)
 	for key := range low.flows {
-		weights += int64(o.cfg.weight(key))
+		weights += int64(o.weight(low, key))
 	}
 	var least, leastAbove *oracleFlow
 	var leastKey, leastAboveKey string
 	for key, f := range low.flows {
 		queued := ratio(int64(len(o.ofFlow(low, key)))*weights, 1)
-		share := ratio(int64(o.cfg.TotalCapacity)*int64(o.cfg.weight(key)), 1)
+		share := ratio(int64(o.cfg.TotalCapacity)*int64(o.weight(low, key)), 1)
 		if queued.Cmp(share) > 0 && f.displacedBefore(leastAbove) {
 			leastAbove, leastAboveKey = f, key
 		}
@@ -130,11 +130,14 @@ func (f *oracleFlow) displacedBefore(g *oracleFlow) bool {
 // that is the arrival's own flow, nobody is displaced.
 func (o *oracle) displaceWithin(w *waiter) *waiter {
 	load := func(key string) *big.Rat {
-		places := int64(len(o.ofFlow(w.tier, key)))
+		places, weight := int64(len(o.ofFlow(w.tier, key))), o.weight(w.tier, key)
 		if key == w.flow {
-			places++
+			with := o.weightWith(key, w.r)
+			if places++; places == 1 || with < weight {
+				weight = with
+			}
 		}
-		return ratio(places, int64(o.cfg.weight(key)))
+		return ratio(places, int64(weight))
 	}
 	var most *oracleFlow
 	var mostKey string

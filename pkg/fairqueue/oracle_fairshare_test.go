@@ -195,10 +195,10 @@ func (o *oracle) isHeavy(t *oracleTier, flow string) (factor *big.Rat, is bool) 
 	}
 	sum := int64(0)
 	for f := range o.active(t) {
-		sum += int64(o.cfg.weight(f))
+		sum += int64(o.weight(t, f))
 	}
 	share := big.NewRat(own, all)
-	if share.Cmp(big.NewRat(o.cfg.FairShare.Threshold, 1_000_000)) <= 0 || share.Cmp(big.NewRat(int64(o.cfg.weight(flow)), sum)) <= 0 {
+	if share.Cmp(big.NewRat(o.cfg.FairShare.Threshold, 1_000_000)) <= 0 || share.Cmp(big.NewRat(int64(o.weight(t, flow)), sum)) <= 0 {
 		return nil, false
 	}
 	factor = new(big.Rat).Sub(big.NewRat(2, 1), share.Mul(share, big.NewRat(2, 1)))

@@ -114,7 +114,7 @@ func (o *oracle) matches(turn *waiter, others bool, allowed TierSet) (may []*wai
 		if w == turn {
 			continue
 		}
-		most := int64(o.cfg.LocalityQuantum) * (1 << 20) * 1_000_000 / int64(o.cfg.weight(w.flow))
+		most := int64(o.cfg.LocalityQuantum) * (1 << 20) * 1_000_000 / int64(o.weight(w.tier, w.flow))
 		if i < 8 && o.tagOf(w)-o.tagOf(turn) <= most {
 			add(o.line(w))
 		}

@@ -33,6 +33,7 @@ type oracleTier struct {
 	promoted int // when it was last promoted
 	flows    map[string]*oracleFlow
 	past     map[string]*oracleFlow // wfq: those without waiters, as they were when the last one left
+	weights  map[string]Weight      // of flows
 	lanes    map[Lane]LaneState     // closed ones
 	counters                        // vtc's
 	heavy                           // fairshare's
@@ -78,7 +79,7 @@ func newOracle(cfg Config) *oracle {
 }
 
 func newOracleTier(id int, cfg TierConfig) *oracleTier {
-	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, lanes: map[Lane]LaneState{}, counters: counters{reached: map[Lane]int64{}, fronts: map[Lane]int64{}}, heavy: heavy{strangers: map[Lane]int64{}, raises: map[Lane]int64{}}}
+	return &oracleTier{id: id, cfg: cfg, flows: map[string]*oracleFlow{}, past: map[string]*oracleFlow{}, weights: map[string]Weight{}, lanes: map[Lane]LaneState{}, counters: counters{reached: map[Lane]int64{}, fronts: map[Lane]int64{}}, heavy: heavy{strangers: map[Lane]int64{}, raises: map[Lane]int64{}}}
 }
 
 func (o *oracle) key(flow string) string {
@@ -166,6 +167,7 @@ func (o *oracle) push(now time.Time, r *Request) (pushed, displaced *waiter, err
 	}
 	o.begins(t)
 	o.starts(now)
+	o.weigh(w)
 	o.track(t, w.flow)
 	if o.vtc() {
 		o.joins(w)
@@ -203,6 +205,7 @@ func (o *oracle) arrivalTier(id int) (t *oracleTier) {
 func (o *oracle) requeue(w *waiter) {
 	delete(o.flying, w)
 	o.begins(w.tier)
+	o.weigh(w)
 	f := o.track(w.tier, w.flow)
 	if o.vtc() {
 		o.recharge(w, 0, false)
@@ -230,7 +233,7 @@ func (o *oracle) increment(w *waiter) int64 {
 		return 0 // the order of arrival
 	}
 	c := int64(w.r.Cost)
-	return max(1, c*(1<<20)*1_000_000/int64(o.cfg.weight(w.flow)))
+	return max(1, c*(1<<20)*1_000_000/int64(o.weight(w.tier, w.flow)))
 }
 
 // head returns the tier's next request: the one with the least finish tag among the first requests of each flow in each

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// stuck reports whether w could not go even if there were room: its lane is dead, or its flow is at its cap.
+// stuck reports whether w could not go even if there were room: its lane is dead or blocked, or its flow is at its cap.
 func (o *oracle) stuck(w *waiter) bool {
-	return w.tier.lanes[w.r.Lane] == LaneDead || w.tier.flows[w.flow].parked[w.r.Lane]
+	state := w.tier.lanes[w.r.Lane]
+	return state == LaneDead || state == LaneBlocked || w.tier.flows[w.flow].parked[w.r.Lane]
 }
 
 func (o *oracle) couldGo(t *oracleTier) []*waiter {
@@ -227,6 +228,7 @@ func (o *oracle) reload(cfg Config) error {
 		o.renews()
 	}
 	o.cfg = cfg
+	o.reweigh()
 	o.noRefunds()
 	if cfg.PromotionBudget == 0 {
 		o.credit = 0

@@ -106,7 +106,7 @@ func (o *oracle) joins(w *waiter) {
 func (o *oracle) goes(w *waiter) {
 	t, a := w.tier, w.tier.account(w.flow, w.r.Lane)
 	t.virtual = max(t.virtual, o.reaches(a.counter))
-	w.weight, w.charged = int64(o.cfg.weight(w.flow)), o.increment(w)
+	w.weight, w.charged = int64(o.weight(t, w.flow)), o.increment(w)
 	o.uses(w)
 	a.counter += w.charged
 	for _, l := range o.others(w) {
@@ -129,6 +129,7 @@ func (o *oracle) popByCounter(w *waiter) {
 
 // bypass charges a request that does not wait.
 func (o *oracle) bypass(w *waiter) {
+	o.weigh(w)
 	t, a := w.tier, w.tier.account(w.flow, w.r.Lane)
 	least := t.virtual
 	if len(o.ofTier(t)) > 0 {

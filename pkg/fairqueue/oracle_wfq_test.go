@@ -33,7 +33,7 @@ func (o *oracle) begin(w *waiter) {
 // popByFinish charges a flow for w.
 func (o *oracle) popByFinish(w *waiter, f *oracleFlow) {
 	t, p := w.tier, f.place(w.r.Lane)
-	w.start, w.charged, w.newcomer, w.weight = p.start, o.increment(w), f.newcomer, int64(o.cfg.weight(w.flow))
+	w.start, w.charged, w.newcomer, w.weight = p.start, o.increment(w), f.newcomer, int64(o.weight(t, w.flow))
 	finish := p.start + w.charged
 	now := max(t.reached[w.r.Lane], o.reaches(finish))
 	t.reached[w.r.Lane], t.virtual = now, max(t.virtual, now)
