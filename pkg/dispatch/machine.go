@@ -368,7 +368,7 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 		t, e = w.flow.tenant, l.Endpoint()
 	}
 	m.settle(w) // first, so that no error in what follows can leave the lease held
-	if cost != fairqueue.UnknownCost || m.queue.CountsAttained() {
+	if cost != fairqueue.UnknownCost || w.way == fromQueue && m.queue.CountsAttained() {
 		m.follow(w)
 	}
 	if cost != fairqueue.UnknownCost {

@@ -115,7 +115,7 @@ type Fairness struct {
 	Gap, Bound float64
 }
 
-// Fairness returns one element for each tier with flows by discipline VTC.
+// Fairness returns one element for each tier with flows by discipline VTC or FairShare.
 func (m *Machine) Fairness() (tiers []Fairness) {
 	names := m.tierNames()
 	for _, f := range m.queue.Fairness() {

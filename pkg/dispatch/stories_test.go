@@ -34,7 +34,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	                         role, prefill (the tokens that it may have to read, as a prefill engine);
 //	                         "engine NAME gone" takes it out of the pool
 //	ready NAME, unready NAME
-//	arrive FLOW KEY=VALUE …  tier (the configured default), class, cost, tokens, uses (of its quota), model, subset=ENGINE,…, deadline, n;
+//	arrive FLOW KEY=VALUE …  tier (the configured default), class, role, cost, tokens, uses (of its quota), model, subset=ENGINE,…, deadline, n;
 //	                         prompt (tokens), cached=ENGINE:TOKENS,… (how many of these each engine has), floor (all others);
 //	                         requests are named by flow and number: alice1, alice2. With "slow" the stream learns of a
 //	                         grant only by "told"
@@ -411,8 +411,8 @@ func (s *story) arrive(how string, a arguments) {
 	if tier, given := a.named["tier"]; given {
 		arrival.TierName = tier
 	}
-	if class, given := a.named["class"]; given {
-		arrival.Path = &fairqueue.Path{Class: class}
+	if class, role := a.named["class"], a.named["role"]; class != "" || role != "" {
+		arrival.Path = &fairqueue.Path{Class: class, Role: role}
 	}
 	if d, given := a.named["deadline"]; given {
 		arrival.Deadline = s.now.Add(s.duration(d))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The service that flows have attained by the last requests that ended, beside the bound of vtc. The flows of a class are
+// The service that flows have attained by the last requests that ended, beside the bound of vtc or fairshare. The flows of a class are
 // compared in each lane where they wait for the same backends: those that have waited there throughout the window and were
 // below their caps, by the service that counts in that lane. A flow that waits in several lanes is compared in each of
 // them. Service out of turn does not count, and excludes its flow for a window. A request is noted when it ends; what its
@@ -36,7 +36,7 @@ func (a *attained) add(f *flow, r *Request, service, wrong VirtualTime) {
 	a.n++
 }
 
-// CountsAttained reports whether Completed counts what a flow attains in the request's lane: with VTC. Otherwise it does not
+// CountsAttained reports whether Completed counts what a flow attains in the request's lane: with VTC and FairShare. Otherwise it does not
 // use the lane.
 func (q *FairRequestQueue) CountsAttained() bool { return q.attained != nil }
 
@@ -60,12 +60,13 @@ func (f *flow) unsettleIn(r *Request) {
 type Fairness struct {
 	Tier int
 	// Gap is the largest difference between two flows in cost served over weight. Bound is what it may be, by the
-	// largest costs of the two, the errors of their estimates, and their requests in flight.
+	// largest costs of the two, the errors of their estimates, and their requests in flight; with FairShare also by the wait
+	// bonus of the longest wait, and three times that of the former if one of the two was above the threshold.
 	Gap, Bound float64
 }
 
-// Fairness returns one element for each tier that accepts arrivals; none, unless the discipline is VTC. It visits a bounded
-// number of notes and flows.
+// Fairness returns one element for each tier that accepts arrivals; none, unless the discipline is VTC or FairShare. It visits
+// a bounded number of notes and flows.
 func (q *FairRequestQueue) Fairness() (tiers []Fairness) {
 	if q.attained == nil {
 		return nil
@@ -79,6 +80,9 @@ func (q *FairRequestQueue) Fairness() (tiers []Fairness) {
 			}
 			if gap := l.most.service - l.least.service; gap > worst.Gap {
 				worst.Gap, worst.Bound = gap, l.most.slack()+l.least.slack()+l.most.ahead(q)+l.least.ahead(q)
+				if q.shares != nil {
+					worst.Bound = q.shares.bound(t, worst.Bound, l.most.heavy || l.least.heavy)
+				}
 			}
 		}
 		if !t.removed {
@@ -94,6 +98,7 @@ type attainment struct {
 	largest, error float64
 	inflight       float64
 	weight         Weight
+	heavy          bool // it was above the threshold
 }
 
 // ahead is what the flow may be ahead of others, or behind them, because requests take another's turn.
@@ -120,6 +125,7 @@ func (a *attained) compare(q *FairRequestQueue) (lanes []*compared) {
 		if x == nil {
 			x = &attainment{largest: inCost(increment(fl.head.Cost, fl.flow.weight)), inflight: float64(fl.flow.inflight), weight: fl.flow.weight}
 			of[fl], waiting = x, append(waiting, fl)
+			x.heavy = fl.flow.wasHeavySince(a.n - count)
 		}
 		return x
 	}

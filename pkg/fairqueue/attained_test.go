@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 )
 
 // unfair is vtc, but for one flow, which always goes first, or gets a twentieth.
@@ -90,6 +91,106 @@ func TestFairnessGap(t *testing.T) {
 		ratio, last := serves(t, 1, func(q *FairRequestQueue) { q.top.classes[0].discipline = d })
 		if ratio < 1.5 {
 			t.Errorf("%+v: the gap is up to %.2f of the bound, and in the end %+v", d, ratio, last)
+		}
+	}
+}
+
+// unfairShare is fairshare, but for one flow, which gets a twentieth.
+type unfairShare struct {
+	fairShare
+	neglects string
+}
+
+func (d unfairShare) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) bool {
+	d.fairShare.charge(l, s, r, tag, p)
+	if s.flow.key == d.neglects {
+		s.start += 19 * p.charged
+	}
+	return true
+}
+
+// The gap of flows in fair shares stays within their bound, with wait bonuses, while one of them has now and then used most of the
+// window, at other engines; and is far beyond it if a flow is neglected.
+func TestFairnessGapOfFairShare(t *testing.T) {
+	heavy := 0
+	serves := func(seed uint64, change func(q *FairRequestQueue)) (ratio float64) {
+		random := rand.New(rand.NewPCG(seed, 41))
+		q := truingUp(t, FairShare, tieBreaks[seed%2], func(c *Config) {
+			c.Weights = map[string]Weight{"b": 2 * WeightOne}
+			c.FairShare.Window, c.FairShare.WaitBonus = 20*time.Second, []int64{0, 100_000, millionth}[seed%3]
+			c.QueueTTL = time.Minute
+		})
+		change(q)
+		now := start
+		var flying []*Request
+		for step := range 4000 {
+			now = now.Add(time.Duration(random.IntN(200)) * time.Millisecond)
+			expire(q, now)
+			if step/200%2 == 0 {
+				r := &Request{Flow: "heavy", Lane: "x", Cost: 200}
+				q.Bypassed(now, r)
+				q.CompletedAt(now, r)
+			}
+			for _, flow := range []string{"a", "b", "heavy"} {
+				for waiting(q, flow) < 3 {
+					if _, err := q.Push(now, &Request{Flow: flow, Cost: Cost(10 + random.IntN(100))}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			c := q.Peek(now, Allowed{Tiers: AllTiers})
+			q.Pop(c)
+			flying = append(flying, c.Request)
+			if len(flying) > 4 {
+				r := flying[0]
+				flying = flying[1:]
+				q.TrueUp(now, r, max(1, r.Cost*Cost(1+random.IntN(30))/10))
+				q.CompletedAt(now, r)
+			}
+			if v, _ := q.Shares(now, 10); step%10 == 9 {
+				for _, u := range v.Users {
+					heavy += int(one(u.Factor < millionth && u.Queued > 0))
+				}
+				if f := q.Fairness()[0]; f.Gap > 0 {
+					ratio = max(ratio, f.Gap/f.Bound)
+				}
+			}
+		}
+		return ratio
+	}
+	for seed := range uint64(12) {
+		if ratio := serves(seed, func(*FairRequestQueue) {}); ratio > 1 || ratio == 0 {
+			t.Errorf("sequence %d: the gap is up to %.2f of the bound", seed, ratio)
+		}
+	}
+	if heavy < 1000 {
+		t.Errorf("a flow that waits was above the threshold only %d times", heavy)
+	}
+	if ratio := serves(1, func(q *FairRequestQueue) { q.top.classes[0].discipline = unfairShare{neglects: "a"} }); ratio < 1.5 {
+		t.Errorf("a flow is neglected, and the gap is up to %.2f of the bound", ratio)
+	}
+}
+
+// The bound is that of vtc and the wait bonus of the longest wait for each of two flows; three times that of vtc where one was
+// above the threshold.
+func TestFairnessBoundOfFairShare(t *testing.T) {
+	for _, heavy := range []bool{false, true} {
+		q := truingUp(t, FairShare, ByArrival, func(c *Config) { c.QueueTTL = 50 * time.Second })
+		if heavy {
+			r := &Request{Flow: "a", Cost: 1000, Lane: "x"}
+			q.Bypassed(start, r)
+			q.Completed(r)
+		}
+		keep(t, q, "a", 10, 5)
+		keep(t, q, "b", 10, 5)
+		first := popNext(q)
+		ends(q, first, 10)
+		want := 20.0 + 10 + 2*5 // two largest costs, one that was in flight, and 0.1 a second, for 50 seconds each
+		if heavy {
+			want = 3*(20+10) + 2*5
+		}
+		if got := q.Fairness()[0]; got.Gap != 10 || got.Bound != want {
+			t.Errorf("above the threshold %t: %+v, want a bound of %v", heavy, got, want)
 		}
 	}
 }

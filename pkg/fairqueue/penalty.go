@@ -54,7 +54,10 @@ func (f *fairLevel) review() {
 	if s == nil {
 		return
 	}
-	f.penalty, _ = f.heavy(s)
+	factor, above := f.heavy(s)
+	if f.penalty = factor; above {
+		f.noteHeavy(s)
+	}
 	f.apply(s)
 }
 
@@ -70,11 +73,29 @@ func (f *fairLevel) lowers(s *share) bool {
 	}
 	was := f.of
 	f.penalty = factor
+	f.noteHeavy(s)
 	if was != nil {
 		was.flow.retag(nil)
 	}
 	f.apply(s)
 	return true
+}
+
+// noteHeavy notes that s, which is above the threshold, is so now.
+func (f *fairLevel) noteHeavy(s *share) { s.used(f).heavy = f.queue.attained.n + 1 }
+
+// wasHeavySince reports whether f was above the threshold in a turn since a note of what flows have attained.
+func (f *flow) wasHeavySince(n uint64) bool {
+	return f.elsewhere != nil && f.elsewhere.mine != nil && f.elsewhere.mine.heavy > n
+}
+
+// bound returns how far the service of two flows of a tier may be apart that may be this by their costs and estimates; heavy
+// means that one of them was above the threshold.
+func (s *fairShares) bound(t *tier, slack float64, heavy bool) float64 {
+	if heavy {
+		slack *= 3
+	}
+	return slack + 2*float64(s.config().WaitBonus)/millionth*t.ttl(&s.queue.config).Seconds()
 }
 
 // apply computes how much later the keys of s are by its factor.

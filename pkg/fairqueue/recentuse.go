@@ -61,6 +61,7 @@ type userUse struct {
 	recentUse
 	flow         *flow
 	older, newer *userUse
+	heavy        uint64 // one more than the number of notes of what was attained when it was last above the threshold; 0: it was not
 }
 
 // used returns what the flow has used.

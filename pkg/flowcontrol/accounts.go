@@ -52,7 +52,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 		entitled: desc("flow_entitled_share",
 			"Share of its tier that a flow with waiting requests is entitled to, 0 to 1; at most 100 flows.", "flow", "tier"),
 		gap: desc("fairness_gap", "Largest difference, in cost over weight, in the service of two flows of a tier that always "+
-			"waited, by the last 1,024 requests that ended; with the discipline vtc.", "tier"),
+			"waited, by the last 1,024 requests that ended; with the disciplines vtc and fairshare.", "tier"),
 		bound: desc("fairness_bound", "The bound of that gap, with the costs, the wrong estimates and the requests in flight of these "+
 			"two flows.", "tier"),
 		preempted: desc("preempted_total", "Requests in flight cancelled in favour of a higher tier.",

@@ -7,11 +7,11 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// The metrics have how far apart the flows that wait have been served, and what that may be, with discipline vtc only. Of a,
+// The metrics have how far apart the flows that wait have been served, and what that may be, with disciplines vtc and fairshare only. Of a,
 // b and c, of weights 1, 1 and 2, which always wait, the first has got 30, the second nothing, and the third 20.
 func TestFairnessMetrics(t *testing.T) {
 	for discipline, want := range map[fairqueue.Discipline]string{
-		fairqueue.VTC: "map[default:30] map[default:true]", fairqueue.WFQ: "map[] map[]",
+		fairqueue.VTC: "map[default:30] map[default:true]", fairqueue.FairShare: "map[default:30] map[default:true]", fairqueue.WFQ: "map[] map[]",
 	} {
 		inBubble(t, ready(1), func(c *Config) {
 			c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
@@ -25,12 +25,14 @@ func TestFairnessMetrics(t *testing.T) {
 				waiting = append(waiting, b.arrives(b.t.Context(), r))
 			}
 			complete(running.lease)
-			if discipline == fairqueue.VTC {
-				b.want(waiting[2], "dispatched") // the heavier one
-				waiting[2].lease.OnRequestComplete(Completion{Cost: 20})
-				b.want(waiting[0], "dispatched")
-				waiting[0].lease.OnRequestComplete(Completion{Cost: 30})
-				b.want(waiting[4], "dispatched")
+			order := map[fairqueue.Discipline][]int{
+				fairqueue.VTC: {2, 0, 4}, fairqueue.FairShare: {0, 2, 4}, // the heavier one is first where newcomers pay in advance
+			}[discipline]
+			for i, n := range order {
+				b.want(waiting[n], "dispatched")
+				if i < 2 {
+					waiting[n].lease.OnRequestComplete(Completion{Cost: map[int]fairqueue.Cost{0: 30, 2: 20}[n]})
+				}
 			}
 			gaps, bounds := map[string]float64{}, map[string]bool{}
 			for _, m := range b.scrape("weir_fairness_gap") {
