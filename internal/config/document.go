@@ -64,21 +64,21 @@ type Document struct {
 	// Roles of tenants (flows.role, tenantPolicies[].role): the weight, the cap, the tiers and the quota of each tenant that
 	// has the role.
 	//
-	// Default: Tenants are equal until somebody says who they are.
+	// Default: Tenants are equal until the operator gives them roles.
 	Roles map[string]Role `yaml:"roles" default:"{}" sets:"controller.Queue.Roles controller.Roles controller.Quotas.Roles streams.Roles"`
 	// The HTTP status of each rejection.
 	Responses Responses `yaml:"responses"`
 	// Where a request's tier may be named.
 	Criticality Criticality `yaml:"criticality"`
-	// Where a request's class may be named, and its priorities within the class.
+	// The sources of a request's class, and of its priorities within the class.
 	PolicyClass PolicyClass `yaml:"policyClass"`
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
-	// The unit in which flows are charged: requests (1 each), tokens (the estimate when a request is dispatched, corrected by
-	// the usage of its answer; tokens.stockWeights weighs its stock apart) or uncached (the tokens of its prompt that the
-	// engine which has most of it cached would still have to read when it arrives, which nothing corrects, and the answer as
-	// with tokens). A cost that the gateway states (trustedHeaders.cost) counts instead, also in the stock, as it is and
-	// uncorrected.
+	// The unit in which flows are charged: requests (1 each), tokens (the estimate when a request is dispatched,
+	// corrected by the usage of its answer; tokens.stockWeights weighs its stock apart) or uncached (the tokens of its
+	// prompt that are not cached at the engine with most of it when the request arrives, without correction, and the
+	// answer as with tokens). A cost that the gateway states (trustedHeaders.cost) counts instead, also in the stock,
+	// as it is and uncorrected.
 	//
 	// Default: The proposal's unit, which needs nothing from Envoy or the engines.
 	Cost string `yaml:"cost" default:"requests" sets:"streams.Cost"`
@@ -107,7 +107,7 @@ type Document struct {
 	PassOnPaths []string `yaml:"passOnPaths" default:"[]" sets:"streams.PassOnPaths"`
 	// Sizes and counts that bound Weir's memory.
 	Limits Limits `yaml:"limits"`
-	// How an endpoint is chosen.
+	// The choice of an endpoint.
 	Scheduling Scheduling `yaml:"scheduling"`
 }
 

@@ -16,8 +16,8 @@ type FairRequestQueue struct {
 	//
 	// Default: The proposal's; clients and proxies rarely wait longer than a minute for a first byte.
 	QueueTTL Duration `yaml:"queueTTL" default:"30s" sets:"controller.Queue.QueueTTL" flag:"queue-ttl" help:"longest time in the queue, at most 1h"`
-	// How flows share the queue: reserved (each flow with queued requests reserves its flowCapacity), shared (with
-	// displacement when the queue is full) or reject (a full queue rejects every arrival).
+	// Sharing of the queue among flows: reserved (each flow with queued requests reserves its flowCapacity), shared
+	// (with displacement when the queue is full) or reject (a full queue rejects every arrival).
 	//
 	// Default: The proposal's; a flow's places do not depend on other flows.
 	CapacityMode string `yaml:"capacityMode" default:"reserved" sets:"controller.Queue.CapacityMode" reload:"refused"`

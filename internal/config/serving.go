@@ -31,8 +31,8 @@ type Criticality struct {
 	//
 	// Default: There is no common name for it.
 	Metadata string `yaml:"metadata" default:"''" sets:"streams.Criticality.Metadata" page:"first"`
-	// The tier of a request that declares none, nor does its tenant's policy: Critical, Standard, Sheddable or the name
-	// of a tier.
+	// The tier of a request, if neither the request nor its tenant's policy declares one: Critical, Standard, Sheddable
+	// or the name of a tier.
 	//
 	// Default: An unconfigured Weir queues instead of shedding.
 	Default string `yaml:"default" default:"Critical" sets:"streams.Criticality.Default" page:"first"`
@@ -54,8 +54,8 @@ type PolicyClass struct {
 	//
 	// Default: Clients can write any header, so a class is taken from one only where the operator names it.
 	Headers []string `yaml:"headers" default:"[]" sets:"streams.PolicyClass.Headers"`
-	// Family of a request that names none, or a class that is none or belongs to a family. Must be given if classes have
-	// families.
+	// Family of a request that names no family, or names a class that does not exist or belongs to a family. Must be
+	// given if classes have families.
 	//
 	// Default: Without families there is none.
 	DefaultFamily string `yaml:"defaultFamily" default:"''" sets:"streams.Ring.DefaultFamily"`
@@ -77,10 +77,10 @@ type PolicyClass struct {
 	//
 	// Default: Clients can write any header, and all would be urgent.
 	StrictPriorityHeader string `yaml:"strictPriorityHeader" default:"''" sets:"streams.PolicyClass.StrictPriorityHeader"`
-	// Hints of request bodies (nvext.agent_hints) that count where no header states the same, for which the body is read:
-	// priority, strict_priority, osl (the length of the answer in tokens, which the estimate takes instead of its own) and
-	// latency_sensitivity (seconds, which count as the priority where nothing states one: with order edf the deadline is so
-	// much earlier).
+	// Hints of request bodies (nvext.agent_hints) that count where no header states the same, for which the body is
+	// read: priority, strict_priority, osl (the length of the answer in tokens, which the estimate takes instead of its
+	// own) and latency_sensitivity (seconds, which count as the priority if none is stated: with order edf they move
+	// the deadline earlier).
 	//
 	// Default: Clients write the body, and all would be urgent.
 	Hints []string `yaml:"hints" default:"[]" sets:"streams.PolicyClass.Hints"`
@@ -139,8 +139,9 @@ type TrustedHeaders struct {
 	//
 	// Default: A client that states its own lengths can undercut all others, so the operator has to name the header.
 	InputTokens string `yaml:"inputTokens" default:"''" sets:"streams.TrustedHeaders.InputTokens" page:"first"`
-	// Header with what the request's endpoint must have: NAME=VALUE, a label that it must have, and ~TAINT, a taint that it may
-	// have, at most 16 separated by commas; empty: none. Requests without it go to endpoints without taints.
+	// Header with the requirements of the request's endpoint: NAME=VALUE, a label that it must have, and ~TAINT, a
+	// taint that it may have, at most 16 separated by commas; empty: none. Requests without it go to endpoints without
+	// taints.
 	//
 	// Default: A client that names its engine goes past what the operator intends.
 	Requirements string `yaml:"requirements" default:"''" sets:"streams.TrustedHeaders.Requirements"`
@@ -227,11 +228,11 @@ type TokenOutput struct {
 	//
 	// Default: Nearly every answer is longer, and a flow of one-word answers cannot become nearly free.
 	Floor int64 `yaml:"floor" default:"16" sets:"streams.Tokens.Floor"`
-	// Estimate of an answer of a flow of which nothing is known, in tokens. From 1 to 1000000.
+	// Estimate of an answer of an unknown flow, in tokens. From 1 to 1000000.
 	//
 	// Default: More than most chat answers, so a new flow gains nothing by being new.
 	ColdStart int64 `yaml:"coldStart" default:"1000" sets:"streams.Tokens.ColdOutput"`
-	// How fast an answer is taken to be produced where its flow's rate is unknown, in tokens per second: an answer that
+	// Rate at which an answer counts as produced if its flow's rate is unknown, in tokens per second: an answer that
 	// ends without usage is charged by its time. From 1 to 1000000.
 	//
 	// Default: A usual rate of one stream of a busy engine; it is learned after the first answers.
@@ -283,9 +284,9 @@ type Scheduling struct {
 	//
 	// Default: Each leaves out only endpoints that cannot serve the request.
 	Filters []string `yaml:"filters" default:"[ready, subset, model]" sets:"scheduling.Filters" page:"rare"`
-	// How endpoints are compared: cost (the tokens that an engine has to read for a request, times how full the endpoint is) or
-	// mindrouter (points for a loaded model, utilisation, requests there, speed and priority). With mindrouter affinity must be
-	// off.
+	// The comparison of endpoints: cost (the tokens that an engine has to read for a request, times the endpoint's
+	// load) or mindrouter (points for a loaded model, utilisation, requests there, speed and priority). With mindrouter
+	// affinity must be off.
 	//
 	// Default: A sum of points has no weights that are right under every load.
 	Policy string `yaml:"policy" default:"cost" sets:"scheduling.Policy"`
@@ -295,13 +296,13 @@ type Scheduling struct {
 	//
 	// Default: Least requests is right while nothing is known of an engine's load or cache.
 	Scorers []Scorer `yaml:"scorers" default:"[{name: least-stock}]" sets:"scheduling.Scorers" page:"rare"`
-	// How the endpoint is chosen from the scores: max-score.
+	// Choice of the endpoint by the scores: max-score.
 	//
 	// Default: There is no other.
 	Picker string `yaml:"picker" default:"max-score" sets:"scheduling.Picker" page:"rare"`
-	// Part of a request that says which endpoint has its prompt in its KV cache: prefix (the beginning of its prompt, for which
-	// the request body is read), session (the name of its session) or off. A request then goes where it has the fewest
-	// tokens to read, times how full the endpoint is. docs/routing.md says how to read its metrics.
+	// Part of a request by which Weir finds the endpoint that has its prompt in the KV cache: prefix (the beginning of
+	// its prompt, for which the request body is read), session (the name of its session) or off. A request then goes to
+	// the endpoint with the fewest tokens to read, times the endpoint's load. docs/routing.md explains its metrics.
 	//
 	// Default: It costs the reading of bodies, and is worth nothing where prompts have nothing in common.
 	Affinity string `yaml:"affinity" default:"off" sets:"streams.Affinity.Mode" page:"first"`
@@ -310,7 +311,7 @@ type Scheduling struct {
 	//
 	// Default: A system prompt that tenants share is read once.
 	AffinityScope string `yaml:"affinityScope" default:"all" sets:"streams.Affinity.Scope"`
-	// Where the name of a session is, with affinity session: header:NAME, cookie:NAME or body:prompt_cache_key.
+	// Place of a session's name, with affinity session: header:NAME, cookie:NAME or body:prompt_cache_key.
 	//
 	// Default: The field of OpenAI's API for it.
 	AffinitySession string `yaml:"affinitySession" default:"body:prompt_cache_key" sets:"streams.Affinity.Session"`
@@ -324,19 +325,19 @@ type Scheduling struct {
 	//
 	// Default: Spreads requests over equally good endpoints without chance, so that a replay decides the same.
 	TieBreak string `yaml:"tieBreak" default:"rotate" sets:"scheduling.TieBreak" page:"rare"`
-	// How many more endpoints, next best first, are named to the gateway after the chosen one, for its retries. From 0
-	// to 8.
+	// Number of further endpoints, next best first, that Weir names to the gateway after the chosen one, for its
+	// retries. From 0 to 8.
 	//
 	// Default: Gateways that take one address only would not understand a list.
 	Fallbacks int64 `yaml:"fallbacks" default:"0" sets:"scheduling.Fallbacks"`
-	// Where there are prefill engines, the least number of tokens of a prompt, less those that the decode engine has cached,
-	// for which one of them reads it. Shorter prompts are read by the decode engine. It takes affinity: prefix, since the
-	// length of a prompt is known by its body. From 0 to 4194304.
+	// Least number of a prompt's tokens, less those that the decode engine has cached, for which a prefill engine reads
+	// the prompt. The decode engine reads shorter prompts itself. This needs affinity: prefix, since only the body has
+	// the length of a prompt. From 0 to 4194304.
 	//
 	// Default: Dynamo's: sending the KV cache of a shorter prompt from one engine to another costs more than it saves.
 	PrefillThreshold int64 `yaml:"prefillThreshold" default:"5000" sets:"scheduling.PrefillThreshold"`
-	// Tokens of prompts that a prefill engine may have to read before it gets no other one, of any length; 0 means no
-	// limit. An endpoints file may state another number for an endpoint (prefillTokens). From 0 to 1073741824.
+	// Tokens of prompts to read with which a prefill engine gets no other prompt, of any length; 0 means no limit. An
+	// endpoints file may state another number for an endpoint (prefillTokens). From 0 to 1073741824.
 	//
 	// Default: Two steps of an engine's chunked prefill (--max-num-batched-tokens 8192): one is read, the next one is there.
 	PrefillTokens int64 `yaml:"prefillTokens" default:"16384" sets:"scheduling.PrefillTokens"`
@@ -360,7 +361,7 @@ type MindRouter struct {
 	//
 	// Default: Those of MindRouter: less than a loaded model or an idle processor.
 	ShortQueue int64 `yaml:"queue" default:"30" sets:"scheduling.Points.Queue" page:"rare"`
-	// How steeply these fall: with d requests there, queue / (1 + queueSlope × d). From 0 to 1000.
+	// Steepness of their fall: with d requests there, queue / (1 + queueSlope × d). From 0 to 1000.
 	//
 	// Default: MindRouter's: half of them are left with two requests.
 	QueueSlope Decimal `yaml:"queueSlope" default:"0.5" sets:"scheduling.Points.QueueSlope" page:"rare"`

@@ -2,21 +2,21 @@ package config
 
 // Flows configures the identities and the shares of flows.
 type Flows struct {
-	// Where the identity of a flow comes from; the first source that is present counts: header:NAME,
-	// metadata:NAMESPACE/PATH, attribute:NAME, or model (the model and its target). By naming a header here the
-	// operator asserts that the gateway sets or strips it. From 1 to 16 sources.
+	// Sources of a flow's identity, of which the first that is present counts: header:NAME, metadata:NAMESPACE/PATH,
+	// attribute:NAME, or model (the model and its target). By naming a header here the operator asserts that the
+	// gateway sets or strips it. From 1 to 16 sources.
 	//
 	// Default: The proposal's; it needs no identity, which only a gateway can vouch for.
 	Key []string `yaml:"key" default:"[model]" sets:"streams.FlowKey" reload:"refused" page:"first"`
-	// Where a tenant's role comes from (roles); the first source that is present counts: header:NAME,
-	// metadata:NAMESPACE/PATH (such as a claim of a JWT) or attribute:NAME. By naming a header here the operator asserts
-	// that the gateway sets or strips it; a request that has it twice is refused. At most 16 sources.
+	// Sources of a tenant's role (roles), of which the first that is present counts: header:NAME,
+	// metadata:NAMESPACE/PATH (such as a claim of a JWT) or attribute:NAME. By naming a header here the operator
+	// asserts that the gateway sets or strips it; a request that has it twice is refused. At most 16 sources.
 	//
 	// Default: A role is worth something, so it is taken from a place only where the operator names it.
 	Role []string `yaml:"role" default:"[]" sets:"streams.RoleSources"`
 	// Role of requests without one, or with one that roles does not list; empty: none.
 	//
-	// Default: Whoever has no role has weight 1 and no quota, as without roles.
+	// Default: A tenant without a role has weight 1 and no quota, as without roles.
 	DefaultRole string `yaml:"defaultRole" default:"''" sets:"streams.DefaultRole"`
 	// Weight of a flow by its identity; other flows have that of their role, or 1. From 0.001 to 1000000. Identities that come from the source
 	// model are MODEL/TARGET, such as "m/m" for a model without targets.
@@ -39,9 +39,9 @@ type Flows struct {
 	//
 	// Default: Without sources of tenants, as in the proposal, all requests are anonymous, and models are kept apart.
 	Anonymous string `yaml:"anonymous" default:"model" sets:"streams.Anonymous"`
-	// Order between flows: wfq (by virtual finish time), vtc (by the charges of each, over its weight), fairshare (as vtc,
-	// with MindRouter's wait bonus, and less for a user of most of what was used recently) or none (one flow). Charges are
-	// corrected to the real costs.
+	// Order between flows: wfq (by virtual finish time), vtc (by the charges of each, over its weight), fairshare (as
+	// vtc, with MindRouter's wait bonus, and a lower priority for a user of most of the recent use) or none (one flow).
+	// Charges are corrected to the real costs.
 	//
 	// Default: The proposal's; it has golden numbers for this order.
 	Discipline string `yaml:"discipline" default:"wfq" sets:"controller.Queue.Discipline" reload:"refused"`
@@ -69,13 +69,13 @@ type Flows struct {
 	// lose at the engine with room; in units of cost. The share of a flow over any time is off by that at most. From 0 to 1073741824; 0:
 	// flows go in turn, which discipline none requires.
 	//
-	// Default: The proposal's order of flows does not ask what engines have cached.
+	// Default: The proposal's order of flows does not look at the engines' caches.
 	LocalityQuantum int64 `yaml:"localityQuantum" default:"0" sets:"controller.Queue.LocalityQuantum"`
 }
 
 // FairShare configures discipline fairshare.
 type FairShare struct {
-	// Time in which what a flow has used is recent. From 1s to 24h. A change forgets what was used before it.
+	// Time for which a flow's use is recent. From 1s to 24h. A change forgets the use before it.
 	//
 	// Default: MindRouter's: long enough to tell a batch job from a chat, short enough to forget it over a coffee.
 	Window Duration `yaml:"window" default:"5m" sets:"controller.Queue.FairShare.Window"`
@@ -86,7 +86,7 @@ type FairShare struct {
 	Threshold Decimal `yaml:"threshold" default:"0.5" sets:"controller.Queue.FairShare.Threshold"`
 	// Priority that each second of waiting adds, in units of cost at weight 1. From 0 to 1000.
 	//
-	// Default: MindRouter's. It breaks ties; nobody starves without it.
+	// Default: MindRouter's. It breaks ties; no flow starves without it.
 	WaitBonus Decimal `yaml:"waitBonus" default:"0.1" sets:"controller.Queue.FairShare.WaitBonus"`
 	// Burst credit of each flow for a second in which nothing waits and nothing is in flight, in units of cost at weight 1;
 	// it is reported, and orders nothing. From 0 to 1073741824.
@@ -121,7 +121,7 @@ type Tier struct {
 	QueueSize *int64 `yaml:"queueSize" default:"null" unset:"-1" sets:"controller.Queue.Tiers[].QueueSize"`
 	// Longest time in the queue for the tier, above 0s and at most 1h; null: queueTTL.
 	//
-	// Default: One TTL for all, until the operator knows which tier may wait longer.
+	// Default: One TTL for all, until the operator lets a tier wait longer.
 	QueueTimeout *Duration `yaml:"queueTimeout" default:"null" unset:"0" sets:"controller.Queue.Tiers[].QueueTimeout"`
 	// Age of its oldest waiter at which the tier is starved and may be promoted; above 0s; null: never.
 	//
@@ -172,19 +172,20 @@ type Class struct {
 	//
 	// Default: Most models share their classes.
 	Model string `yaml:"model,omitempty" default:"''" sets:"controller.Queue.Classes[].Ring streams.Classes[].Model"`
-	// Tokens of prompts that an endpoint has to read above which it is busy for the class. While all endpoints that a request
-	// may use are busy, or the part busyRatio of them, it waits. From 0 to 1099511627776; null: they do not count.
+	// Largest number of tokens of prompts that an endpoint has to read without being busy for the class. A request
+	// waits while all endpoints that it may use are busy, or the part busyRatio of them. From 0 to 1099511627776; null:
+	// they do not count.
 	//
 	// Default: Without a threshold a request waits for a free place only.
 	BusyTokens *int64 `yaml:"busyTokens,omitempty" default:"null" sets:"controller.Classes[].Busy.PrefillTokens"`
-	// The same as a share of the tokens that the endpoint's engine processes in one step (maxBatchedTokens in the endpoints
-	// file, or a pod's annotation); no endpoint is busy by this for which that is unknown. From 0 to 1000; null: it does not
-	// count.
+	// The same as a share of the tokens that the endpoint's engine processes in one step (maxBatchedTokens in the
+	// endpoints file, or a pod's annotation); an endpoint for which that is unknown is not busy by this. From 0 to
+	// 1000; null: it does not count.
 	//
 	// Default: Without a threshold a request waits for a free place only.
 	BusyFraction *Decimal `yaml:"busyFraction,omitempty" default:"null" sets:"controller.Classes[].Busy.PrefillFraction"`
-	// Part of the endpoints that a request may use which have to be busy for it to wait. Above 0 and at most 1; it needs
-	// busyTokens or busyFraction; null: all of them.
+	// Part of the endpoints that a request may use; it waits while so many of them are busy. Above 0 and at most 1; it
+	// needs busyTokens or busyFraction; null: all of them.
 	//
 	// Default: A request waits only while no endpoint would read its prompt soon.
 	BusyRatio *Decimal `yaml:"busyRatio,omitempty" default:"null" unset:"0" sets:"controller.Classes[].Busy.WorkerRatio"`
@@ -242,7 +243,7 @@ type Objective struct {
 type TenantPolicy struct {
 	// Role of the tenant, before that of flows.role; empty: that.
 	//
-	// Default: Mostly somebody else knows the roles: the issuer of the tokens.
+	// Default: Mostly the issuer of the tokens knows the roles.
 	Role string `yaml:"role,omitempty" default:"''" sets:"streams.TenantPolicies[].Role"`
 	// Tier of the tenant's requests that declare none (by criticality's metadata or header, an objective or the model),
 	// by name or criticality; empty: criticality.default. It is clamped like a declared one.
