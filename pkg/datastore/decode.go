@@ -167,7 +167,7 @@ func (w *walk) endpoint(path string, item any) scheduling.Endpoint {
 	return e
 }
 
-// work returns what an engine with a role does.
+// work returns the work of an engine with a role.
 func (w *walk) work(path, role string) scheduling.Work {
 	work, known := scheduling.WorkOf(role)
 	if !known || role == "" {

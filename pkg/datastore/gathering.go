@@ -7,9 +7,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// gatherTime is how long a gain waits after the last publication, so that several are published together. Without it, a
-// pool of thousands that becomes ready one endpoint at a time would be thousands of snapshots, each of which every
-// subscriber processes whole.
+// gatherTime is the time that a gain waits after the last publication, so that several are published together. Without
+// it, a pool of thousands that becomes ready one endpoint at a time would be thousands of snapshots, each of which
+// every subscriber processes whole.
 const gatherTime = 50 * time.Millisecond
 
 // gathering delays publications that can wait. It is guarded by the store's mu.

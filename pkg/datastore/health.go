@@ -8,7 +8,7 @@ type health struct {
 	streak int  // consecutive results that contradict ready
 }
 
-// finding is what a probe's result changes.
+// finding is the change by a probe's result.
 type finding int
 
 const (
@@ -18,7 +18,7 @@ const (
 	neverReady // FailureThreshold consecutive failures since it was listed; reported once
 )
 
-// observe records a result and returns what it changes.
+// observe records a result and returns the change.
 func (h *health) observe(success bool, config ProbeConfig) finding {
 	if success == h.ready {
 		if h.ready || h.probed {

@@ -8,11 +8,11 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// forgetTime is how long after a publication endpoints that have left the pool are looked at again, while some of them
-// have requests in flight.
+// forgetTime is the time after a publication until endpoints that have left the pool are looked at again, while some of
+// them have requests in flight.
 const forgetTime = 10 * time.Second
 
-// askAtOnce is how many endpoints Config.InUse is asked about in one call, which holds the controller's lock.
+// askAtOnce is the largest number of endpoints in one call of Config.InUse, which holds the controller's lock.
 const askAtOnce = 64
 
 // maxEndpointID is the largest ID; a scheduling.Reservation holds ID + 1.
@@ -59,7 +59,7 @@ func (s *identities) of(key string) (id scheduling.EndpointID, twice bool) {
 	return known.id, false
 }
 
-// free returns the next ID that nobody has.
+// free returns the next ID that no endpoint has.
 func (s *identities) free() scheduling.EndpointID {
 	for {
 		id := s.next
@@ -72,10 +72,10 @@ func (s *identities) free() scheduling.EndpointID {
 	}
 }
 
-// departed returns how many known endpoints are not in the current list.
+// departed returns the number of known endpoints that are not in the current list.
 func (s *identities) departed() int { return len(s.byKey) - s.here }
 
-// forget forgets those that are neither in the current list nor in the snapshot, unless inUse names them.
+// forget forgets the endpoints that are neither in the current list nor in the snapshot, unless inUse names them.
 func (s *identities) forget(published *scheduling.Snapshot, inUse func([]scheduling.EndpointID) []scheduling.EndpointID) {
 	if s.departed() == 0 {
 		return

@@ -19,10 +19,10 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// maxProbes is how many probes run at once; others wait, earliest due time first. A probe of a hanging endpoint takes
-// its whole timeout, so a low limit would let hanging endpoints delay the probes of all the others. With this one, even
-// 7,000 hanging endpoints are each probed on time. A running probe costs little more than the idle connection it leaves
-// behind.
+// maxProbes is the largest number of probes at once; others wait, earliest due time first. A probe of a hanging
+// endpoint takes its whole timeout, so a low limit would let hanging endpoints delay the probes of all the others. With
+// this one, even 7,000 hanging endpoints are each probed on time. A running probe costs little more than the idle
+// connection it leaves behind.
 const maxProbes = 2048
 
 // probesAtOnce returns maxProbes, or a quarter of the process's limit on open files if that is less. The rest is for
@@ -139,7 +139,7 @@ func (p *prober) run(ctx context.Context) {
 	due.Run(ctx, p.most, p.wake, p.next, p.examine)
 }
 
-// next removes the target that is due from the heap and returns it. If none is due, it returns how long until the next
+// next removes the target that is due from the heap and returns it. If none is due, it returns the time until the next
 // one is, or 0 if there are none.
 func (p *prober) next() (*target, time.Duration) {
 	p.mu.Lock()
@@ -186,7 +186,7 @@ func (p *prober) examine(ctx context.Context, t *target) {
 	}
 }
 
-// record records a result and returns what it changes. It ignores a probe that this machine had no file descriptor for.
+// record records a result and returns the change. It ignores a probe that this machine had no file descriptor for.
 func (p *prober) record(t *target, alive bool, err error) finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()

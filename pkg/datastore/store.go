@@ -96,7 +96,7 @@ func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.forget()
 }
 
-// sharing is who has an address that several endpoints have: how many they are, and the keys of two.
+// sharing describes an address that several endpoints have: their number, and the keys of two.
 type sharing struct {
 	n              int
 	oldest, newest string
@@ -173,7 +173,7 @@ func (s *Store) forget() {
 	}
 }
 
-// gathered publishes what was delayed.
+// gathered publishes the delayed changes.
 func (s *Store) gathered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

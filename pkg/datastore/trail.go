@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxLinks is how many symbolic links a path may go through.
+// maxLinks is the largest number of symbolic links on a path.
 const maxLinks = 40
 
 // trail is the path to a file: what must be watched so that no change of the file's content, or of the path itself, is

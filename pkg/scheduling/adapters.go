@@ -14,7 +14,7 @@ const AdapterTokens = 4000
 // by adapters.
 const unratedPrompt = 1000
 
-// Limits of what a board remembers of an engine's adapters beside those in flight.
+// Limits of a board's memory of an engine's adapters, beside those in flight.
 const (
 	// fewAdapters is the number of places for adapters that an engine is taken to have if it states none.
 	fewAdapters = 8
@@ -81,7 +81,7 @@ func (l *loaded) full() bool { return l.places > 0 && len(l.list) >= l.places }
 // The costs of loading an adapter, in classes: into a free place, in place of an idle one, and where all are in use.
 const loadings = 3
 
-// class returns the class of what it costs to load an adapter that the engine does not have.
+// class returns the class of the cost to load an adapter that the engine does not have.
 func (l *loaded) class() int {
 	switch {
 	case l == nil || !l.full():

@@ -36,7 +36,7 @@ type Board struct {
 	reader  EndpointID          // the last prefill engine picked
 	total   int                 // sum of all counts
 	unread  int64               // sum of the tokens that serving endpoints have to read
-	fewest  tournament          // of the endpoints, by position, by mostUnread less what they have to read
+	fewest  tournament          // of the endpoints, by position, by mostUnread less the tokens to read
 	seated  bool                // fewest is up to date
 	ofReady sums                // of the ready endpoints
 	below   ends                // those below their bounds in tokens
@@ -168,9 +168,9 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	return true
 }
 
-// SetForeign sets how many requests of others are at a ready endpoint, at most maxForeign, and how many tokens they take.
-// They count like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It reports whether
-// the endpoint is ready.
+// SetForeign sets the number of requests of others at a ready endpoint, at most maxForeign, and the tokens that they
+// take. They count like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It
+// reports whether the endpoint is ready.
 func (b *Board) SetForeign(id EndpointID, requests int, theirs int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok || !b.spots[p].ready {
@@ -237,7 +237,7 @@ func (b *Board) seatAll() {
 	b.seated = false
 }
 
-// changed updates what is derived from an endpoint's count, its signals or the snapshot.
+// changed updates the values derived from an endpoint's count, its signals or the snapshot.
 func (b *Board) changed(p int32) {
 	s := &b.spots[p]
 	s.rate(b.scheduler.by)
@@ -275,15 +275,16 @@ func (b *Board) Held(id EndpointID) int {
 	return 0
 }
 
-// Share is what an endpoint has in flight, and, if it is ready, what others have there and its share of a lane's band in
-// millionths of a request.
+// Share has an endpoint's requests in flight, and, if it is ready, the others' requests there and its share of a lane's
+// band in millionths of a request.
 type Share struct {
 	InFlight, Foreign      int
 	LowerBound, UpperBound int64
-	// Tokens is what those in flight take, ForeignTokens what others' take, and TokenBound the upper bound of both, where
-	// the tokens are bounded; else 0.
+	// Tokens are those of the requests in flight, ForeignTokens those of others' requests, and TokenBound the upper
+	// bound of both, where the tokens are bounded; else 0.
 	Tokens, ForeignTokens, TokenBound int64
-	// Unread is how many tokens it has to read of prompts whose first tokens have not come, as far as those are seen.
+	// Unread is the number of tokens that it has to read of prompts whose first tokens have not come, as far as those
+	// are seen.
 	Unread int64
 	// Unbounded is true where both bounds in requests are more than the board counts.
 	Unbounded bool
@@ -315,7 +316,8 @@ func (b *Board) HasReady(q *Query, except *EndpointSet) bool {
 	return q.reach.hasBeside(except.on(b.ring))
 }
 
-// Known returns how many endpoints of the pool, ready or not, serve the request's model, whatever its subset is.
+// Known returns the number of endpoints of the pool, ready or not, that serve the request's model, whatever its subset
+// is.
 func (b *Board) Known(q *Query) int {
 	b.refresh(q)
 	if !b.scheduler.filtersSubset || !q.confined {

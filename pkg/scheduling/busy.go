@@ -195,7 +195,7 @@ func (b *Board) PromptRead(r *Reservation) {
 	}
 }
 
-// Prompts returns how many tokens of prompts an endpoint of the pool has to read, as far as they are counted.
+// Prompts returns the number of tokens of prompts that an endpoint of the pool has to read, as far as they are counted.
 func (b *Board) Prompts(id EndpointID) int64 {
 	if p, ok := b.ring.position(id); ok {
 		return b.spots[p].prompts

@@ -20,7 +20,7 @@ type cheapest struct {
 	memo [memos]priced // by total
 }
 
-// priced is what the request costs at an endpoint with the total, without the prompts there.
+// priced is the request's cost at an endpoint with the total, without the prompts there.
 type priced struct {
 	total Standing
 	cost  Cost // 0: not known

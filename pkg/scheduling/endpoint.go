@@ -9,7 +9,7 @@ type EndpointID int32
 // NoEndpoint is the EndpointID of a request that is not placed.
 const NoEndpoint EndpointID = -1
 
-// Millionths is how many units of a bound make one request.
+// Millionths is the number of units of a bound in one request.
 const Millionths = 1_000_000
 
 // maxBound caps a bound, at about 4 million requests, so that the sum over a million endpoints is exact.
@@ -31,7 +31,7 @@ type Endpoint struct {
 	// rule of this package reads either.
 	Labels map[string]string
 	Taints []string `json:",omitempty"`
-	// Work is what its engine is there for. The zero value, WorkAll, is that of an endpoint without a role.
+	// Work is the purpose of its engine. The zero value, WorkAll, is that of an endpoint without a role.
 	Work Work `json:",omitempty"`
 	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.
 	Slots int
@@ -39,13 +39,14 @@ type Endpoint struct {
 	Ready bool
 	// MaxInFlight is a hard limit on the requests in flight at this endpoint; 0 means no limit.
 	MaxInFlight int
-	// PrefillTokens is how many tokens of prompts a prefill engine may be reading before it gets no other one, which may have
-	// any length; 0 means Config.PrefillTokens.
+	// PrefillTokens is the number of tokens of prompts to read with which a prefill engine gets no other one, which may
+	// have any length; 0 means Config.PrefillTokens.
 	PrefillTokens int64 `json:",omitempty"`
 	// MaxBatchedTokens is the most tokens that its engine processes in one step, at least 0, for BusyRule.PrefillFraction; 0
 	// means unknown.
 	MaxBatchedTokens int64 `json:",omitempty"`
-	// Priority is what the operator prefers the endpoint by, where endpoints are compared by Points: -MaxPriority to MaxPriority.
+	// Priority is the operator's preference for the endpoint, where endpoints are compared by Points: -MaxPriority to
+	// MaxPriority.
 	Priority int `json:",omitempty"`
 	// Lacks are the needs of requests that its engine cannot meet. LacksStated is set if its source states them, so that what
 	// the engine states does not count.

@@ -16,7 +16,7 @@ var (
 	ErrModelDeparted = errors.New("no endpoint serves the model any more")
 	// ErrModelUnknown means that all endpoints of the pool list models, and none, ready or not, lists or has listed this one.
 	ErrModelUnknown = errors.New("no endpoint serves the model")
-	// ErrNeedsUnmet means that members serve the model, and none of them, ready or not, meets what the request needs besides.
-	// It comes as an UnmetError.
+	// ErrNeedsUnmet means that members serve the model, and none of them, ready or not, meets the request's other
+	// needs. It comes as an UnmetError.
 	ErrNeedsUnmet = errors.New("no endpoint meets the needs of the request")
 )

@@ -2,7 +2,7 @@ package scheduling
 
 import "slices"
 
-// Decision explains what a board would do with a request now, for humans and as JSON.
+// Decision explains a board's choice for a request now, for humans and as JSON.
 type Decision struct {
 	// Version is that of the board's snapshot.
 	Version uint64 `json:"version"`
@@ -30,21 +30,22 @@ type Decision struct {
 type Candidate struct {
 	ID      EndpointID `json:"id"`
 	Address string     `json:"address"`
-	// Stock is what Weir has in flight there, and Foreign what others have.
+	// Stock is the number of Weir's requests in flight there, and Foreign that of others.
 	Stock   int `json:"stock"`
 	Foreign int `json:"foreign,omitempty"`
-	// Tokens is what both take, where that is bounded by TokenBound.
+	// Tokens is the number of tokens that both take, where TokenBound bounds it.
 	Tokens     int64 `json:"tokens,omitempty"`
 	TokenBound int64 `json:"tokenBound,omitempty"`
-	// Prompts is how many uncached tokens it has to read of prompts whose first tokens have not come, as far as those are seen.
+	// Prompts is the number of uncached tokens that it has to read of prompts whose first tokens have not come, as far
+	// as those are seen.
 	Prompts int64 `json:"prompts,omitempty"`
 	// Failed are the filters that rule it out; if there are none, it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
-	// Cached is how many tokens of the prompt it is taken to have cached, and Cost what the request would cost there now, in
+	// Cached is the number of the prompt's tokens expected in its cache, and Cost the request's cost there now, in
 	// tokens. Both are 0 if nothing is known of the prompt.
 	Cached int64 `json:"cached,omitempty"`
 	Cost   int64 `json:"cost,omitempty"`
-	// Loading is what loading the request's adapter there would cost, in tokens; 0 if it needs none, or it is there.
+	// Loading is the cost of loading the request's adapter there, in tokens; 0 if it needs none, or it is there.
 	Loading int64 `json:"loading,omitempty"`
 	// Score is its score by points, for this request, in millionths of a point; nil with another policy.
 	Score *Score `json:"score,omitempty"`

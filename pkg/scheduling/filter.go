@@ -23,12 +23,12 @@ const filterRole = "role"
 // filterTokens is that name for the bound of an endpoint's tokens.
 const filterTokens = "tokens"
 
-// filter rules endpoints out by what the request and the snapshot say. It does not look at live counts, so its result
-// holds until the next snapshot.
+// filter rules endpoints out by the request and the snapshot. It does not look at live counts, so its result holds
+// until the next snapshot.
 type filter struct {
 	name string
 	tag  string // of a Failure
-	// passes is only called with a constraint that sets what the filter looks at.
+	// passes is only called with a constraint that sets the filter's fields.
 	passes func(c *constraint, m *member) bool
 	// reason explains why an endpoint does not pass.
 	reason func(c *constraint, m *member) string

@@ -1,7 +1,7 @@
 package scheduling
 
-// notFull is what an endpoint that is not full has more than its standing, and fullByRequests what one has that is full by
-// requests alone: each is more than any standing without it.
+// notFull is the addition to the standing of an endpoint that is not full, and fullByRequests to that of one that is
+// full by requests alone: each is more than any standing without it.
 const (
 	notFull        Standing = 1 << 60
 	fullByRequests Standing = 1 << 59
@@ -14,8 +14,8 @@ func (s *spot) full() bool { return s.upper > 0 && int64(s.held())*Millionths >=
 // full, so that a request of any size can go somewhere.
 func (t *tokens) full() bool { return t.upper > 0 && t.held() >= t.upper }
 
-// leaf returns the endpoint's total in the tournament, where those that are not full come before those that are full by
-// requests, and these before those that are full by tokens.
+// leaf returns the endpoint's total in the tournament: endpoints that are not full come first, then those full by
+// requests, then those full by tokens.
 func (s *spot) leaf() Standing {
 	switch {
 	case !s.ready || s.held() >= s.limit:

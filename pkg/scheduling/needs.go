@@ -2,7 +2,7 @@ package scheduling
 
 import "strings"
 
-// Needs are what a request needs of an engine besides its model. An endpoint states the ones that its engine cannot meet
+// Needs are a request's demands on an engine besides its model. An endpoint states the ones that its engine cannot meet
 // ([Endpoint.Lacks]); one that states nothing is taken to meet all.
 //
 // The endpoints that meet a request's needs are part of its lane, as those are that serve its model. A need counts only among
@@ -73,7 +73,8 @@ func (n Needs) Tag() string {
 
 // UnmetError means that endpoints serve the request's model, and none, ready or not, meets its needs.
 type UnmetError struct {
-	// Needs are those that no endpoint meets; if each is met by some, but no endpoint meets all of them, all that count.
+	// Needs are the needs that no endpoint meets; if each is met by some endpoint, but all of them by none, all that
+	// count.
 	Needs Needs
 }
 
@@ -124,7 +125,7 @@ func (s *Snapshot) meeting(positions []int32, needs Needs) (some []int32) {
 // needsLane begins the part of a lane's name that tells its needs. No other part begins so, since names are quoted.
 const needsLane = "needs="
 
-// needsOf returns those of a request's needs that its lane depends on: those that some endpoint lacks that serves its model.
+// needsOf returns the needs of a request that its lane depends on: those that some endpoint with its model lacks.
 func (s *Scheduler) needsOf(snap *Snapshot, c *constraint) Needs {
 	if c.needs == 0 || snap.lacked == 0 {
 		return 0

@@ -60,8 +60,8 @@ func best(f *field, by comparison, random *rand.Rand) int32 {
 	return f.draw(random, top)
 }
 
-// candidate is an endpoint and what the request costs there. All that are not full come before those that are full by
-// requests, and these before those that are full by tokens.
+// candidate is an endpoint with the request's cost there. Endpoints that are not full come first, then those full by
+// requests, then those full by tokens.
 type candidate struct {
 	full int8 // 0 to 2
 	cost Cost

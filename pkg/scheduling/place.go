@@ -25,9 +25,10 @@ func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 	return b.laneHasRoomFor(q, bound, 0) && b.fieldOf(q, bound, b.exceptions(q, bound, except), 0).some()
 }
 
-// Regret returns how many more tokens of its prompt an engine would have to read where Place would put the request than where
-// the most of it is cached among the ready endpoints of its lane. ok is false if Place would find no endpoint. Without ratings
-// there is nothing to regret, and it looks at nothing. It changes nothing and draws no random number.
+// Regret returns the number of tokens of its prompt that an engine would have to read more where Place would put the
+// request than where the most of it is cached among the ready endpoints of its lane. ok is false if Place would find no
+// endpoint. Without ratings there is nothing to regret, and it looks at nothing. It changes nothing and draws no random
+// number.
 func (b *Board) Regret(q *Query, bound Bound, except *EndpointSet) (tokens int64, ok bool) {
 	if q.adapter {
 		return b.adapterRegret(q, bound, except)

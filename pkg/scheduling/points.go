@@ -29,7 +29,7 @@ type Points struct {
 	Scale time.Duration
 }
 
-// Limits of Points, and of what they are computed of, so that no total overflows and none is below 0.
+// Limits of Points, and of their inputs, so that no total overflows and none is below 0.
 const (
 	MaxPoints         = 10_000
 	MaxPriorityPoints = 1000
@@ -113,7 +113,7 @@ func (p *Points) score(l Load, loaded bool) (s Score) {
 	return s
 }
 
-// part returns what is left of some points after a mean time in microseconds.
+// part returns the rest of some points after a mean time in microseconds.
 func (p *Points) part(points, mean int64) int64 {
 	scale := int64(p.Scale / time.Microsecond)
 	return points * Millionths * scale / (scale + mean)
@@ -160,13 +160,13 @@ func mean(of, x, alpha int64) int64 {
 	return max(1, of+(x-of)*alpha/Millionths)
 }
 
-// Times reports whether the board is to be told how long answers take (Completed).
+// Times reports whether the board wants the times of answers (Completed).
 func (b *Board) Times() bool {
 	_, points := b.scheduler.by.bonus()
 	return points
 }
 
-// Completed tells that an engine has answered a request of Weir's, how long that took, and what it cost; 0: unknown. Answers of
+// Completed tells that an engine has answered a request of Weir's, with the time and the cost; 0: unknown. Answers of
 // endpoints that are not in the pool count nothing.
 func (b *Board) Completed(id EndpointID, took time.Duration, cost int64) {
 	p, ok := b.ring.position(id)

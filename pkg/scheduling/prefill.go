@@ -14,7 +14,7 @@ import "slices"
 // that ends so, since names of models and subsets are quoted.
 const longLane = "long"
 
-// promptWeight is how many uncached tokens of a request's own prompt one token before it is worth.
+// promptWeight is the worth of one token before a request, in uncached tokens of its own prompt.
 const promptWeight = 4
 
 // isLong reports whether the engines that serve have to read so much of a request's prompt that a prefill engine does it.
@@ -91,7 +91,7 @@ func (b *Board) fullOfPrompts(s *spot) bool {
 	return most > 0 && s.prompts >= most
 }
 
-// unread returns how many tokens of the request's prompt a prefill engine has to read.
+// unread returns the number of tokens of the request's prompt that a prefill engine has to read.
 func (q *Query) unread(id EndpointID) int64 {
 	if r := q.atPrefill; r != nil {
 		return r.uncached(r.Cached(id))

@@ -1,8 +1,8 @@
 package scheduling
 
-// Query is a request to be placed: what it may use and, after Board.Place, what was chosen. It belongs to one request.
-// Board's methods change it under the caller's lock; Chosen and Destinations may be called without the lock once the
-// request cannot be placed again.
+// Query is a request to be placed: the endpoints that it may use and, after Board.Place, the chosen one. It belongs to
+// one request. Board's methods change it under the caller's lock; Chosen and Destinations may be called without the
+// lock once the request cannot be placed again.
 type Query struct {
 	constraint
 

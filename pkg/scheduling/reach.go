@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// reach is the set of a snapshot's endpoints that a request may use: what is left after the filters that do not look
-// at live counts. It is immutable.
+// reach is the set of a snapshot's endpoints that a request may use: the rest after the filters that do not look at
+// live counts. It is immutable.
 type reach struct {
 	all       []int32 // the members, ready or not, ascending
 	positions []int32 // those of them that serve requests

@@ -1,25 +1,25 @@
 package scheduling
 
-// Recalled is what a Query was made of: what a recording keeps of it, and enough to make it again for any board of the
-// same endpoints.
+// Recalled has the parts that a Query was made of. A recording keeps them; they suffice to make it again for any board
+// of the same endpoints.
 type Recalled struct {
-	// Model is what was asked for, Adapter whether that is a LoRA adapter, Confined whether there is a subset, and Subset its
-	// canonical entries.
+	// Model is the requested model, Adapter whether that is a LoRA adapter, Confined whether there is a subset, and
+	// Subset its canonical entries.
 	Model    string
 	Adapter  bool
 	Confined bool
 	Subset   []HostPort
-	// Needs are what was needed besides.
+	// Needs are the request's other needs.
 	Needs Needs
 	// Lane is the lane as it was named when the request came. It is for readers: a board names it anew.
 	Lane string
-	// Ratings is what was known of its prompt; nil: nothing.
+	// Ratings are those of its prompt; nil: none.
 	Ratings *Ratings
-	// AtPrefill is what was known of it at the prefill engines; nil: nothing.
+	// AtPrefill are its ratings at the prefill engines; nil: none.
 	AtPrefill *Ratings
 }
 
-// Recalled returns what the query was made of. Its slices must not be changed.
+// Recalled returns the parts that the query was made of. Its slices must not be changed.
 func (q *Query) Recalled() Recalled {
 	return Recalled{
 		Model: q.model, Adapter: q.adapter, Confined: q.confined, Subset: q.entries, Needs: q.needs, Lane: q.lane,
@@ -45,5 +45,5 @@ func (r Recalled) Query() *Query {
 // Scheduler is how endpoints are chosen now.
 func (b *Board) Scheduler() *Scheduler { return b.scheduler }
 
-// Config is what the scheduler was made of. Its slices must not be changed.
+// Config has the configuration that the scheduler was made of. Its slices must not be changed.
 func (s *Scheduler) Config() Config { return s.config }

@@ -81,7 +81,7 @@ func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 	return s
 }
 
-// derive computes what follows from the members.
+// derive computes the values that follow from the members.
 func (s *Snapshot) derive() {
 	s.vitals = make([]vital, len(s.members))
 	for i := range s.members {

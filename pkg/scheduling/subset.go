@@ -15,7 +15,7 @@ type Subset struct {
 	Entries []string
 }
 
-// Ask is what a request asks of its endpoint.
+// Ask is a request's demand on its endpoint.
 type Ask struct {
 	// Model is the model's name at the model server, after a rewrite; "" if the request needs none.
 	Model string
@@ -23,7 +23,7 @@ type Ask struct {
 	Adapter bool
 	// Subset confines the request.
 	Subset Subset
-	// Needs are what it needs besides its model.
+	// Needs are its needs besides its model.
 	Needs Needs
 }
 

@@ -1,6 +1,6 @@
 package scheduling
 
-// tokens is what the requests at an endpoint take of its engine's memory: Weir's own, those of others, and the bounds of
+// tokens is the part of an engine's memory that the requests there take: Weir's own, those of others, and the bounds of
 // both together.
 type tokens struct {
 	own          int64

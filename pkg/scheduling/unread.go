@@ -17,7 +17,7 @@ const mostUnread = 1 << 60
 // fewness is the more the less the endpoint has to read.
 func (s *spot) fewness() Standing { return Standing(mostUnread - s.prompts) }
 
-// fewestUnread returns the tournament of the endpoints by what they have to read. It is kept only where it is asked for.
+// fewestUnread returns the tournament of the endpoints by their tokens to read. It is kept only where it is asked for.
 func (b *Board) fewestUnread() *tournament {
 	if !b.seated {
 		b.fewest.enter(len(b.spots), false)

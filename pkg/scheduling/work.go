@@ -2,7 +2,7 @@ package scheduling
 
 import "slices"
 
-// Work is what an engine is there for, which its role says.
+// Work is the purpose of an engine, by its role.
 type Work uint8
 
 const (

@@ -18,8 +18,9 @@ const (
 	maxTold = 1000 // objects that are remembered
 )
 
-// allowance decides what may be told: so much of each kind of objects, so that pods do not keep an InferencePool from
-// being told of, and so much of each object, so that one does not keep the others from it. It is safe for concurrent use.
+// allowance limits the lines to log: so many for each kind of objects, so that pods do not keep an InferencePool from
+// being told of, and so much of each object, so that one does not keep the others from it. It is safe for concurrent
+// use.
 type allowance struct {
 	mu      sync.Mutex
 	kinds   map[string]flowcontrol.RateLimiter

@@ -20,8 +20,8 @@ const (
 	// AnnotationMaxBatchedTokens is the number of tokens that the model server at each port of the pod processes in one step,
 	// as maxBatchedTokens in an endpoints file.
 	AnnotationMaxBatchedTokens = "weir.dev/max-batched-tokens"
-	// AnnotationCapabilities is what the pod's engines can do besides text, as capabilities in an endpoints file, separated by
-	// commas; without it, everything, and with "" nothing.
+	// AnnotationCapabilities names the abilities of the pod's engines besides text, as capabilities in an endpoints
+	// file, separated by commas; without it, everything, and with "" nothing.
 	AnnotationCapabilities = "weir.dev/capabilities"
 	// AnnotationLabels are the labels of the pod's endpoints that requests may require, as NAME=VALUE separated by commas, and
 	// AnnotationTaints their taints, separated by commas: as labels and taints in an endpoints file.
@@ -40,7 +40,7 @@ const (
 	maxAnnotations = 8 << 10 // bytes of one value that are kept and read
 )
 
-// annotated is what the annotations of a pod say.
+// annotated is the content of a pod's annotations.
 type annotated struct {
 	slots            int      // 0: unknown
 	models           []string // empty: any

@@ -14,7 +14,7 @@ import (
 // MaxPorts is the largest number of ports of a pod, each of which is an endpoint; InferencePool's limit.
 const MaxPorts = 8
 
-// Config says which pods are the pool: those that an InferencePool selects, or those that Selector and Ports name.
+// Config selects the pods of the pool: by an InferencePool, or by Selector and Ports.
 type Config struct {
 	// Namespace is that of the pods, and of the InferencePool.
 	Namespace string

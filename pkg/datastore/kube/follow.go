@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Following says which objects to follow, and what to do with them. The functions are called by one goroutine at a time.
+// Following names the objects to follow, and the functions for them. The functions are called by one goroutine at a
+// time.
 type Following struct {
 	// Object is an empty object of the kind, Resource the kind's resource, Namespace the objects' namespace.
 	Object    client.Object
@@ -24,7 +25,7 @@ type Following struct {
 	// Labels and Fields select among the objects; nil: all.
 	Labels labels.Selector
 	Fields fields.Selector
-	// Trim removes from an object what is not needed, before it is kept in memory; nil: only the managed fields are.
+	// Trim removes the unneeded parts of an object before it is kept in memory; nil: only the managed fields are.
 	Trim func(client.Object)
 	// Changed is called with every object at first, and with each that is new or has changed. It must not change it.
 	Changed func(client.Object)
@@ -37,7 +38,7 @@ type Following struct {
 	Lacking func()
 }
 
-// learnAgain is how long after a failure the apiserver is asked again for what it knows of a kind.
+// learnAgain is the time after a failure until the apiserver is asked again for a kind.
 const learnAgain = 2 * time.Second
 
 // Follow follows objects until ctx is done; it returns after its goroutines have ended. It begins once the service account

@@ -8,7 +8,7 @@ import (
 	libraries "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// withoutProcess removes from the libraries' registry what a program's own registry has anyway.
+// withoutProcess removes the metrics from the libraries' registry that a program's own registry has anyway.
 var withoutProcess = sync.OnceFunc(func() {
 	libraries.Registry.Unregister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	libraries.Registry.Unregister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)))

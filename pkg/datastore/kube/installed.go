@@ -15,7 +15,7 @@ import (
 // installed has the resources that the apiserver knows, and whether they have a status of their own.
 type installed map[schema.GroupVersionResource]bool
 
-// look asks the apiserver what it knows in the groups of the resources that name objectives and models.
+// look asks the apiserver for its kinds in the groups of the resources that name objectives and models.
 func (c *Cluster) look(ctx context.Context) (installed, error) {
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, c.manager.GetHTTPClient())
 	if err != nil {

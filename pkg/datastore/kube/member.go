@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// member is what matters of a pod.
+// member has the parts of a pod that matter here.
 type member struct {
 	uid     types.UID
 	created time.Time
@@ -28,9 +28,10 @@ type member struct {
 	problem string // the problems of its annotations, its label or its address; empty: nothing
 }
 
-// memberOf returns what matters of a pod. It is ready if its condition Ready says so and it does not end: from the moment
-// its deletion is asked for it gets no new requests, also while it is Ready. Its address is status.podIP, the first of
-// status.podIPs, which is of the cluster's first family of addresses: what gateways route to.
+// memberOf returns the parts of a pod that matter here. It is ready if its condition Ready says so and it does not end:
+// from the moment its deletion is asked for it gets no new requests, also while it is Ready. Its address is
+// status.podIP, the first of status.podIPs, which is of the cluster's first family of addresses, to which gateways
+// route.
 func memberOf(pod *corev1.Pod) member {
 	m := member{uid: pod.UID, created: pod.CreationTimestamp.Time}
 	m.annotated, m.problem = readAnnotations(pod.Annotations)
@@ -88,7 +89,7 @@ func (m *member) endpoints(to []scheduling.Endpoint, ports []int) []scheduling.E
 	return to
 }
 
-// trimPod removes what memberOf does not read.
+// trimPod removes the parts that memberOf does not read.
 func trimPod(pod *corev1.Pod) {
 	*pod = corev1.Pod{
 		TypeMeta: pod.TypeMeta,

@@ -42,7 +42,7 @@ func (s *Source) followMembers(ctx context.Context, running *sync.WaitGroup, sel
 	return m
 }
 
-// followed says which pods the members are, and what to do with them.
+// followed returns the selection of the members, and the functions for them.
 func (s *Source) followed(m *members, selector labels.Selector) Following {
 	return Following{
 		Object: &corev1.Pod{}, Resource: corev1.Resource("pods"), Namespace: s.config.Namespace,

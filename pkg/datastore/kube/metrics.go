@@ -2,7 +2,7 @@ package kube
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are what alerts need to know of the apiserver.
+// metrics are the state of the apiserver, for alerts.
 type metrics struct {
 	synced, up, poolMissing prometheus.Gauge
 	missing                 *prometheus.GaugeVec

@@ -35,8 +35,8 @@ type groupOfKind struct {
 	object client.Object
 }
 
-// looksUntilGone is how many looks in a row must not find a kind until its resources are forgotten: an apiserver that
-// has just started may not know it yet.
+// looksUntilGone is the number of looks in a row without a kind after which its resources are forgotten: an apiserver
+// that has just started may not know it yet.
 const looksUntilGone = 2
 
 // nameKinds returns the kinds in the order in which names.Merge reads them.

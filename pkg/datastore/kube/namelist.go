@@ -78,7 +78,7 @@ func (l *nameList) find(name string) client.Object {
 	return l.byName[name]
 }
 
-// trimNames removes what is not read: all metadata but identity, age and generation, and all conditions but Accepted.
+// trimNames removes the unread parts: all metadata but identity, age and generation, and all conditions but Accepted.
 func trimNames(o client.Object) {
 	o.SetLabels(nil)
 	o.SetAnnotations(nil)

@@ -14,8 +14,9 @@ const (
 	// lookInterval is the time between two looks at which CRDs are installed. Watching CRDs would need permissions in the
 	// whole cluster; everybody may look.
 	lookInterval = 10 * time.Second
-	// gatherChanges is how long changes of resources are gathered before they are used; if using them takes long, it is
-	// gatherTimes as long as the last time: strangers' resources that are large and never rest cost a part of a processor.
+	// gatherChanges is the time for which changes of resources are gathered before they are used; if using them takes
+	// long, it is gatherTimes as long as the last time: strangers' resources that are large and never rest cost a part
+	// of a processor.
 	gatherChanges = 50 * time.Millisecond
 	gatherTimes   = 4
 	maxGathering  = 10 * time.Second
@@ -28,7 +29,7 @@ type NamesConfig struct {
 	// Use is called with all resources when they have been read, and again each time they have changed. It must not change
 	// them.
 	Use func(names.Resources)
-	// Leads reports whether this replica writes what has become of the resources; nil: it does.
+	// Leads reports whether this replica writes the result for each resource; nil: it does.
 	Leads func() bool
 }
 

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// askAgain is how long after a refusal the apiserver is asked again whether it permits something now.
+// askAgain is the time after a refusal until the apiserver is asked again.
 const askAgain = 3 * time.Second
 
 // Permission is something that Weir's service account must be allowed to do. Its Resource may name a subresource, as in
@@ -140,8 +140,8 @@ func (ps *permissions) ask(ctx context.Context) (all bool) {
 	return all
 }
 
-// isUnanswerable reports whether the apiserver refuses to say what the service account may do. That anything else is
-// forbidden, such as to ask which kinds there are, says nothing of that: it may be so for a moment.
+// isUnanswerable reports whether the apiserver refuses to state the service account's permissions. That anything else
+// is forbidden, such as to ask which kinds there are, says nothing of that: it may be so for a moment.
 func isUnanswerable(err error) bool {
 	var refusal apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &refusal) {
@@ -167,7 +167,7 @@ func (ps *permissions) open() []Permission {
 	return open
 }
 
-// answer notes what the apiserver has said of a permission.
+// answer notes the apiserver's answer about a permission.
 func (ps *permissions) answer(p Permission, allowed bool, reason string) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -95,7 +95,7 @@ func (s *Source) run(ctx context.Context, synced func()) error {
 	}
 }
 
-// step brings the store up to date. It reports whether it knows all pods, and how long to wait for the next step if nothing
+// step brings the store up to date. It reports whether it knows all pods, and the wait for the next step if nothing
 // changes; 0: for ever.
 func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bool, wait time.Duration) {
 	s.mu.Lock()
@@ -165,7 +165,7 @@ func (s *Source) poolFound() bool {
 	return s.found
 }
 
-// poolChanged uses what the InferencePool says now; if that makes no sense, it goes on with what it said before.
+// poolChanged uses the InferencePool's present spec; if that is invalid, it goes on with the one before.
 func (s *Source) poolChanged(pool *kubeapi.InferencePool, synced func()) {
 	target, err := targetOf(pool)
 	s.mu.Lock()

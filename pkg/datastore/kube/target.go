@@ -26,8 +26,8 @@ func (t target) equal(o target) bool {
 	return t.text == o.text && slices.Equal(t.ports, o.ports) && t.h2c == o.h2c
 }
 
-// targetOf returns what an InferencePool asks for. The apiserver checks InferencePools by the schema of their CRD, but
-// that may be another version, or somebody's own.
+// targetOf returns the target that an InferencePool describes. The apiserver checks InferencePools by the schema of
+// their CRD, but that may be another version, or somebody's own.
 func targetOf(pool *kubeapi.InferencePool) (target, error) {
 	if len(pool.Spec.Selector.MatchLabels) == 0 {
 		return target{}, fmt.Errorf("spec.selector.matchLabels: is empty, and would select every pod")

@@ -17,7 +17,8 @@ const (
 	allBlocksCleared = "AllBlocksCleared"
 )
 
-// fields are the names of an event's values in the order of a list, by its type: what vLLM wrote until 0.29 and SGLang writes.
+// fields are the names of an event's values in the order of a list, by its type, as vLLM wrote them until 0.29, and
+// SGLang writes them.
 var fields = map[string][]string{
 	blockStored:  {"block_hashes", "parent_block_hash", "token_ids", "block_size", "lora_id", "medium"},
 	blockRemoved: {"block_hashes", "medium"},

@@ -1,6 +1,6 @@
 package kvevents
 
-// samples is how many blocks of an endpoint are known at most.
+// samples is the largest number of known blocks of an endpoint.
 const samples = 1024
 
 // Bounds of a size: more is no cache. They keep the product of a block's tokens and the sample within 63 bits.
@@ -9,7 +9,8 @@ const (
 	mostShift  = 32
 )
 
-// contents is what an engine's cache has, by its events. It is a value without a clock. The zero value is an empty cache.
+// contents is the content of an engine's cache, by its events. It is a value without a clock. The zero value is an
+// empty cache.
 type contents struct {
 	next    uint64 // sequence number of the next message
 	started bool   // there was a message

@@ -46,8 +46,8 @@ const (
 // Reasons are all reasons.
 var Reasons = []Reason{Unreachable, BadProtocol, BadMessage}
 
-// Parts are what a Subscriber needs of its owner. Calls for one endpoint come from one goroutine, and stop before the endpoint is
-// no longer followed, but for one that is under way.
+// Parts are the parts of its owner that a Subscriber needs. Calls for one endpoint come from one goroutine, and stop
+// before the endpoint is no longer followed, but for one that is under way.
 type Parts struct {
 	// Cleared is called when nothing that was known of an engine's cache is certain any more: it was cleared, or, with gap,
 	// events are missing.
@@ -99,8 +99,8 @@ func New(config Config, parts Parts, log logr.Logger) *Subscriber {
 	}
 }
 
-// Follow makes the publishers of a snapshot's ready endpoints those that are followed. An endpoint that comes back, or that has
-// another address, counts as new.
+// Follow follows the publishers of a snapshot's ready endpoints, and no others. An endpoint that comes back, or that
+// has another address, counts as new.
 func (s *Subscriber) Follow(snapshot *scheduling.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *Subscriber) follow(ctx context.Context, p *publisher) {
 	}
 }
 
-// backoff returns how long to wait after a failure: twice as long after each in a row, give or take a quarter.
+// backoff returns the wait after a failure: twice as long after each in a row, give or take a quarter.
 func (p *publisher) backoff(least time.Duration) time.Duration {
 	wait := min(least<<min(p.fails-1, 16), mostWait)
 	return wait*3/4 + rand.N(wait/2+1)
@@ -244,7 +244,7 @@ func (s *Subscriber) connect(ctx context.Context, p *publisher, address string) 
 	}
 }
 
-// pay counts the bytes of a message, and returns how long to wait for the next.
+// pay counts the bytes of a message, and returns the wait for the next one.
 func (p *publisher) pay(now time.Time, bytes uint64) time.Duration {
 	if earliest := now.Add(-burst); p.paid.Before(earliest) {
 		p.paid = earliest
@@ -253,7 +253,7 @@ func (p *publisher) pay(now time.Time, bytes uint64) time.Duration {
 	return max(0, p.paid.Sub(now))
 }
 
-// message reads one message and tells the owner what it says. It returns its length.
+// message reads one message, tells the owner its content, and returns its length.
 func (s *Subscriber) message(p *publisher, r *bufio.Reader, now time.Time) (bytes uint64, err error) {
 	var gap bool
 	var sum totals

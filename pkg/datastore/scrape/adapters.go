@@ -30,7 +30,7 @@ func lineOf(metric string) adapterLine {
 	return adapterLine{name: name, wanted: wanted}
 }
 
-// begin forgets what a page has said.
+// begin forgets the last page.
 func (a *adapterLine) begin() { a.at, a.labels = 0, a.labels[:0] }
 
 // take takes a series if it is newer than those before it.
@@ -43,7 +43,7 @@ func (a *adapterLine) take(labels, value []byte) {
 	}
 }
 
-// state returns what the series says; nil: nothing.
+// state returns the state by the series; nil: none.
 func (a *adapterLine) state() *scheduling.AdapterState {
 	if len(a.labels) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (a *adapterLine) state() *scheduling.AdapterState {
 	return s
 }
 
-// unescaped undoes what the text format escapes in the value of a label.
+// unescaped undoes the text format's escapes in the value of a label.
 var unescaped = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
 
 // sameAdapters reports whether two statements are equal.

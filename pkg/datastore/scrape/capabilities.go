@@ -7,9 +7,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// abilities is the part of a list's entry that states what a model can do. Engines and gateways state it in several forms:
-// llama.cpp and Ollama as a list of words, Mistral and MindRouter as an object of words and booleans, others as modalities and
-// parameters. What is in no such form states nothing.
+// abilities is the part of a list's entry that states a model's abilities. Engines and gateways state it in several
+// forms: llama.cpp and Ollama as a list of words, Mistral and MindRouter as an object of words and booleans, others as
+// modalities and parameters. What is in no such form states nothing.
 type abilities struct {
 	Capabilities json.RawMessage `json:"capabilities"`
 	Architecture json.RawMessage `json:"architecture"`

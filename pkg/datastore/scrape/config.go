@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Config says what to read, and how often.
+// Config names the pages to read, and the time between two readings.
 type Config struct {
 	// Path is the path of the metrics page, with a leading slash; empty: nothing is read.
 	Path string

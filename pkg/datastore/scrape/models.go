@@ -21,11 +21,11 @@ const (
 	longestModel = 1 << 30 // tokens; a longer one is no length
 )
 
-// Listing is what an endpoint's list of models states.
+// Listing is the content of an endpoint's list of models.
 type Listing struct {
 	// Longest is the longest context of any of them in tokens; 0: none is stated.
 	Longest int64
-	// Adapters are those that are LoRA adapters: that have a parent.
+	// Adapters are the models that are LoRA adapters: those with a parent.
 	Adapters []string
 	// Lacks are the needs that none of the models meets, adapters apart; what is not stated is met.
 	Lacks scheduling.Needs
@@ -72,7 +72,7 @@ func (f *fetcher) text(ctx context.Context, url string) ([]byte, error) {
 	return text, nil
 }
 
-// listingOf returns what a list of models states.
+// listingOf returns the content of a list of models.
 func listingOf(text []byte) (l Listing, err error) {
 	var list struct {
 		Data []struct {
@@ -123,8 +123,8 @@ func listingOf(text []byte) (l Listing, err error) {
 	return l, nil
 }
 
-// list reads the list of models of a target whose turn it is, and what its engine states of its slots. A list that cannot be
-// read changes nothing: the endpoint has what it has stated before. It is called by the target's scrape.
+// list reads the list of models of a target whose turn it is, and its engine's statement of slots. An unreadable list
+// changes nothing: the endpoint keeps its earlier statements. It is called by the target's scrape.
 func (s *Scraper) list(ctx context.Context, t *target, answers bool) {
 	now := time.Now()
 	if s.parts.Listed == nil || !answers || now.Before(t.list) {

@@ -81,8 +81,8 @@ func (p *page) read(r io.Reader, most int64) (Reading, error) {
 	}
 }
 
-// result returns what the page says: by configured names, and where there are none by those of the first engine whose
-// metrics say how many requests there are.
+// result returns the page's reading: by configured names, and where there are none by those of the first engine whose
+// metrics have the number of requests.
 func (p *page) result() (Reading, error) {
 	own := &p.found[configured]
 	for e := range numEngines {
@@ -172,7 +172,7 @@ func (p *page) take(s *series, name, labels, value []byte) error {
 	return nil
 }
 
-// split splits what follows a name into the labels, without their braces, and the value.
+// split splits the text after a name into the labels, without their braces, and the value.
 func split(rest []byte) (labels, value []byte, ok bool) {
 	if rest = bytes.TrimLeft(rest, " \t"); len(rest) > 0 && rest[0] == '{' {
 		end := closing(rest)

@@ -2,7 +2,7 @@ package scrape
 
 import "github.com/weir-epp/weir/pkg/scheduling"
 
-// Reading is what one page says. Numbers that it does not say are 0.
+// Reading is the content of one page. Numbers that the page lacks are 0.
 type Reading struct {
 	// Engine is the name of the engine.
 	Engine string
@@ -18,7 +18,7 @@ type Reading struct {
 	// Preemptions is the number of requests that the engine has preempted since its start, and Produced the number of tokens
 	// that it has generated.
 	Preemptions, Produced int64
-	// Adapters is what it says of LoRA adapters; nil: nothing.
+	// Adapters is the page's state of LoRA adapters; nil: none.
 	Adapters *scheduling.AdapterState
 }
 
@@ -55,7 +55,7 @@ func (s *sums) add(what quantity, value float64) {
 	s.known[what] = true
 }
 
-// complete reports whether the quantities say how many requests there are.
+// complete reports whether the quantities give the number of requests.
 func (s *sums) complete() bool { return s.known[running] && s.known[waiting] }
 
 // reading returns the quantities as a reading.

@@ -17,14 +17,14 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// maxScrapes is how many scrapes run at once; others wait, earliest due time first. Endpoints that hang are asked every 15 s,
-// so with this limit even 1,500 of them delay nobody.
+// maxScrapes is the largest number of scrapes at once; others wait, earliest due time first. Endpoints that hang are
+// asked every 15 s, so with this limit even 1,500 of them delay nobody.
 const maxScrapes = 256
 
 // slowest is the longest time between two scrapes of an endpoint whose page cannot be read.
 const slowest = 15 * time.Second
 
-// Parts are what a Scraper needs of its owner.
+// Parts are the parts of its owner that a Scraper needs.
 type Parts struct {
 	// Own returns Weir's own count of the requests in flight at an endpoint.
 	Own func(id scheduling.EndpointID) int
@@ -32,8 +32,8 @@ type Parts struct {
 	// signals, and its foreign load in requests. It is called by one goroutine at a time for each endpoint, and a last time
 	// with zero values when the scraper stops to lead.
 	Told func(id scheduling.EndpointID, signals scheduling.Signals, foreign int)
-	// Listed is called with what an endpoint's list of models states, when it changes. Calls for an endpoint are as those of
-	// Told. Nil: no list is read, and no engine is asked for its slots.
+	// Listed is called with the content of an endpoint's list of models, when it changes. Calls for an endpoint are as
+	// those of Told. Nil: no list is read, and no engine is asked for its slots.
 	Listed func(id scheduling.EndpointID, listing Listing)
 	// Failed is called once for every scrape that fails.
 	Failed func(Reason)
@@ -232,8 +232,8 @@ func (s *Scraper) Run(ctx context.Context) {
 	due.Run(ctx, s.most, s.wake, s.next, s.scrape)
 }
 
-// next removes the target that is due from the heap and returns it. If none is due, it returns how long until the next one
-// is, or 0 if there are none.
+// next removes the target that is due from the heap and returns it. If none is due, it returns the time until the next
+// one is, or 0 if there are none.
 func (s *Scraper) next() (*target, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,8 +292,8 @@ func (s *Scraper) scrape(ctx context.Context, t *target) {
 	}
 }
 
-// signals are a reading, and what the engine states otherwise, in the words of the scheduling. Equal statements of adapters are
-// one value.
+// signals are a reading, and the engine's other statements, in the words of the scheduling. Equal statements of
+// adapters are one value.
 func (t *target) signals(r *Reading) scheduling.Signals {
 	if !sameAdapters(t.lora, r.Adapters) {
 		t.lora = r.Adapters

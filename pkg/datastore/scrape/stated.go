@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Paths by which engines state how many requests they run at once, by the engine's name: each is tried if the one before has
-// no answer with status 200.
+// Paths at which engines state the number of requests that they run at once, by the engine's name: each is tried if the
+// one before has no answer with status 200.
 var statedPaths = map[string][]string{
 	sglang.String():   {"/server_info", "/get_server_info"},
 	llamacpp.String(): {"/props"},
@@ -72,7 +72,7 @@ func statedBy(text []byte) (int32, error) {
 	return whole("effective_max_running_requests_per_dp", &sum)
 }
 
-// states reads what a target's engine states of its slots. An answer that cannot be read changes nothing.
+// states reads the statement of a target's engine about its slots. An answer that cannot be read changes nothing.
 func (s *Scraper) states(ctx context.Context, t *target) {
 	if statedPaths[t.engine] == nil {
 		t.slots = 0
