@@ -94,7 +94,7 @@ func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
 }
 
 // TrueUp corrects the charges of r to its actual cost: those of its tier and class and of the flows on its path. It may
-// come after Completed, and then has an effect on what is still known: the tier, unless it has started over or the
+// come after Completed, and then has an effect on the parts still known: the tier, unless it has started over or the
 // configuration has changed since the pop; the class, as long as it shares its tier; and the flows that are active or
 // among the last to be so. A flow that has begun anew meanwhile is corrected all the same.
 func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {

@@ -1,6 +1,6 @@
 package fairqueue
 
-// attach adds r to its flow's line, creating what is missing.
+// attach adds r to its flow's line, and creates the missing parts.
 func (c *class) attach(f *flow, r *Request) {
 	fl := f.laneOf(r.Lane)
 	if fl == nil {
@@ -23,7 +23,7 @@ func (c *class) gained(fl *flowLane, r *Request) {
 	}
 }
 
-// detach removes r from its flow's line and drops what becomes empty.
+// detach removes r from its flow's line and drops the parts that become empty.
 func (c *class) detach(r *Request) {
 	fl := r.flowLane
 	oldest := fl.line.oldest == r
@@ -132,7 +132,7 @@ func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	return fl
 }
 
-// shape gives fl what its flow needs: a branch for the flows under it, or a row for an order of its own.
+// shape gives fl the parts that its flow needs: a branch for the flows under it, or a row for an order of its own.
 func (fl *flowLane) shape() {
 	switch {
 	case fl.flow.under == nil:

@@ -20,7 +20,8 @@ type attained struct {
 	n     uint64 // notes ever made
 }
 
-// note is what a request of one of a class's own flows has attained at its end, over the weight at its dispatch.
+// note is the service that a request of one of a class's own flows has attained at its end, over the weight at its
+// dispatch.
 type note struct {
 	flow     *flow
 	lane     Lane
@@ -40,7 +41,7 @@ func (a *attained) add(f *flow, r *Request, service, wrong VirtualTime) {
 // use the lane.
 func (q *FairRequestQueue) CountsAttained() bool { return q.attained != nil }
 
-// unsettle excludes fl from what is compared until a whole window has passed.
+// unsettle excludes fl from the comparison until a whole window has passed.
 func (fl *flowLane) unsettle() {
 	if a := fl.lane.class.tier.queue.attained; a != nil {
 		fl.settled = uint32(a.n)
@@ -59,8 +60,8 @@ func (f *flow) unsettleIn(r *Request) {
 // Fairness is how evenly the flows of a tier have been served in the last window.
 type Fairness struct {
 	Tier int
-	// Gap is the largest difference between two flows in cost served over weight. Bound is what it may be, by the
-	// largest costs of the two, the errors of their estimates, and their requests in flight; with FairShare also by the wait
+	// Gap is the largest difference between two flows in cost served over weight. Bound is its limit, by the largest
+	// costs of the two, the errors of their estimates, and their requests in flight; with FairShare also by the wait
 	// bonus of the longest wait, and three times that of the former if one of the two was above the threshold.
 	Gap, Bound float64
 }
@@ -92,7 +93,7 @@ func (q *FairRequestQueue) Fairness() (tiers []Fairness) {
 	return tiers
 }
 
-// attainment is what one flow has attained in the window; in cost over weight.
+// attainment is the service of one flow in the window, in cost over weight.
 type attainment struct {
 	service        float64
 	largest, error float64
@@ -101,7 +102,7 @@ type attainment struct {
 	heavy          bool // it was above the threshold
 }
 
-// ahead is what the flow may be ahead of others, or behind them, because requests take another's turn.
+// ahead is the flow's largest lead over others, or lag behind them, because requests take another's turn.
 func (a *attainment) ahead(q *FairRequestQueue) float64 {
 	return inCost(increment(q.config.LocalityQuantum, a.weight))
 }

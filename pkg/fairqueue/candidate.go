@@ -2,7 +2,7 @@ package fairqueue
 
 import "time"
 
-// Allowed is what the stock permits at the moment.
+// Allowed is the stock's permission at the moment.
 type Allowed struct {
 	// Tiers are the tiers to which stock is available.
 	Tiers TierSet
@@ -10,8 +10,8 @@ type Allowed struct {
 	Promote bool
 }
 
-// Candidate is a request that may go now, and what its pop will commit. Only Peek and Claim make one. It is valid until
-// a request is pushed or removed, or can no longer go; requests that can go again do not invalidate it.
+// Candidate is a request that may go now, with the changes that its pop will commit. Only Peek and Claim make one. It
+// is valid until a request is pushed or removed, or can no longer go; requests that can go again do not invalidate it.
 type Candidate struct {
 	// Request is nil if there is none.
 	Request *Request
@@ -28,8 +28,8 @@ type Candidate struct {
 	turn    *Request // the one whose turn it takes; nil if that is its own
 }
 
-// Peek returns the request that goes next among those that allowed permits. It changes nothing except tags that depend on
-// the time. Commit the candidate with Pop; if it cannot be placed, close its lane or park its flow and peek again.
+// Peek returns the next request among those that allowed permits. It changes nothing except tags that depend on the
+// time. Commit the candidate with Pop; if it cannot be placed, close its lane or park its flow and peek again.
 func (q *FairRequestQueue) Peek(now time.Time, allowed Allowed) Candidate {
 	if q.queued == 0 {
 		return Candidate{}

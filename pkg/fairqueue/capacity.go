@@ -85,8 +85,8 @@ func (q *FairRequestQueue) tiersReserve() bool {
 	return q.config.CapacityMode == Reserved && q.config.TierMode == Weighted
 }
 
-// reserves returns what a flow of tier t with this capacity reserves: with weighted tiers at most the tier's share, so
-// that a small share still has room for a flow. A draining tier accepts no flow, and has no share.
+// reserves returns the places that a flow of tier t with this capacity reserves: with weighted tiers at most the tier's
+// share, so that a small share still has room for a flow. A draining tier accepts no flow, and has no share.
 func (q *FairRequestQueue) reserves(t *tier, capacity int) int {
 	if q.tiersReserve() && !t.removed {
 		return min(capacity, q.tierShare(t))

@@ -85,7 +85,7 @@ func (s *siblings) freshen() {
 	}
 }
 
-// refund takes back what r's pop charged on its path, where f is its flow.
+// refund takes back the charges of r's pop on its path, where f is its flow.
 func (c *class) refund(f *flow, r *Request) {
 	for ; f != nil; f = f.above {
 		if f.siblings.discipline.refund(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
@@ -98,8 +98,8 @@ func (c *class) refund(f *flow, r *Request) {
 	}
 }
 
-// receipt returns what r's pop has charged to the class, which is still in its tier; nil if it has charged nothing, or if
-// the class shares its tier with nobody any more.
+// receipt returns the charge of r's pop to the class, which is still in its tier; nil if it has charged nothing, or if
+// the class shares its tier with no other any more.
 func (c *class) receipt(r *Request) *receipt {
 	if !c.ring.shared() || r.extra == nil || r.extra.paid[classDepth].weight == 0 {
 		return nil

@@ -17,7 +17,7 @@ type class struct {
 	removed  bool    // it is no longer configured: it accepts no arrivals and drains
 	gone     bool    // and has drained: it is in its tier no more
 	queued   int     // waiting requests
-	amounts  amounts // and what counts of them against its limits
+	amounts  amounts // and the amounts that count against its limits
 	place    int     // its index in its ring
 	number   int     // its index in Config.Classes; -1 if it is no longer configured, or none are
 	inflight int     // requests in flight that it has charged, with their flows

@@ -33,7 +33,7 @@ func (q *FairRequestQueue) Classes() (views []ClassView) {
 // none are.
 func (q *FairRequestQueue) NumberOfClass(r *Request) int { return q.classAt(r).number }
 
-// ClassOf returns the names of the ring and the class to which r belongs: those that it has joined, or else would join.
+// ClassOf returns the names of the ring and the class that r has joined, or else would join.
 func (q *FairRequestQueue) ClassOf(r *Request) (ring, class string) {
 	c := q.classAt(r)
 	return c.config.Ring, c.config.Name

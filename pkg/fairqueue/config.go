@@ -72,7 +72,7 @@ type Config struct {
 	QueueTTL time.Duration
 	// Weights has weights by flow key. The weight of a flow that is not listed is that of its role, else WeightOne.
 	Weights map[string]Weight
-	// Roles has what is common to the flows of a role, by the role's name.
+	// Roles has the settings that the flows of a role have in common, by the role's name.
 	Roles      map[string]RoleConfig
 	Discipline Discipline
 	FairShare  FairShareConfig // of discipline FairShare; no other reads it
@@ -94,8 +94,9 @@ type Config struct {
 	Order Order
 	// Ageing is the ClassConfig.Ageing of the requests where there are no Classes.
 	Ageing time.Duration
-	// LocalityQuantum is how much of its cost, over its weight, a flow may be ahead of the one whose turn it is and go
-	// nevertheless, because a request of it has less to lose at the place that is free; 0 to MaxCost, and 0 with OneFlow.
+	// LocalityQuantum is the cost, over its weight, by which a flow may be ahead of the one whose turn it is and go
+	// nevertheless, because a request of it has less to lose at the place that is free; 0 to MaxCost, and 0 with
+	// OneFlow.
 	LocalityQuantum Cost
 	// Cursor is where the next turn of the classes begins.
 	Cursor Cursor
@@ -117,7 +118,7 @@ type RoleConfig struct {
 type ClassConfig struct {
 	// Name is unique in its ring and not empty, and has at most MaxClassName bytes.
 	Name string
-	// Quantum is what the class earns in each round of its tier, in units of cost; 1 to MaxCost.
+	// Quantum is the class's earnings in each round of its tier, in units of cost; 1 to MaxCost.
 	Quantum Cost
 	// Order is the order of the requests within each of its flows.
 	Order Order
@@ -128,7 +129,7 @@ type ClassConfig struct {
 	// tier take turns, one request each, and the classes of a ring share its turns by quantum. A request that names no ring
 	// belongs to that of the first class.
 	Ring string
-	// Limits bound what waits in the class.
+	// Limits bound the waiting requests of the class.
 	Limits ClassLimits
 }
 

@@ -79,7 +79,7 @@ type event struct {
 	since time.Duration
 }
 
-// Since returns how long now is after the queue's epoch, the first time that it was told by a push.
+// Since returns the time from the queue's epoch to now; the epoch is the time of the first push.
 func (q *FairRequestQueue) Since(now time.Time) time.Duration {
 	if now != q.event.now {
 		q.event = event{now, now.Sub(q.epoch)}
@@ -87,8 +87,8 @@ func (q *FairRequestQueue) Since(now time.Time) time.Duration {
 	return q.event.since
 }
 
-// UntilDeadline returns how long it is from now until the next waiting request expires; it is negative if that time is
-// over. ok is false if nothing waits.
+// UntilDeadline returns the time from now until the next waiting request expires; it is negative if that time is over.
+// ok is false if nothing waits.
 func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok bool) {
 	r := q.due.min()
 	if r == nil {
@@ -121,7 +121,7 @@ func (r *Request) deadline() time.Duration {
 // Arrived returns when r was first pushed.
 func (q *FairRequestQueue) Arrived(r *Request) time.Time { return q.epoch.Add(r.arrived) }
 
-// Waited returns how long before now r was first pushed.
+// Waited returns the time from the first push of r to now.
 func (q *FairRequestQueue) Waited(now time.Time, r *Request) time.Duration {
 	return q.Since(now) - r.arrived
 }

@@ -11,7 +11,7 @@ type discipline interface {
 	// begin is called when s becomes backlogged.
 	begin(l *level, s *share)
 	// join is called when s, which is backlogged, gets r in a lane in which none of it waits. in is the level's branch
-	// there; alone means that nobody else waits in it.
+	// there; alone means that no other sharer waits in it.
 	join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool)
 	// resumed is called when s is no longer parked in a branch, where head is next.
 	resumed(l *level, s *share, in *branch, head *Request) (moved bool)
@@ -99,7 +99,7 @@ type share struct {
 	weight    Weight
 }
 
-// receipt records what one pop has charged to one sharer.
+// receipt records the charge of one pop to one sharer.
 type receipt struct{ wfqReceipt }
 
 func (d Discipline) implementation() discipline {

@@ -9,7 +9,7 @@ import (
 // one: in that tier the newest request of the least recently displaced flow among those above their fair share of the
 // queue, or else among all its flows. If there is none, one in the arrival's own tier leaves, of the flow with the most
 // waiting requests over weight. If that would be the arrival's own flow, or no other flow has more than that, the
-// arrival is rejected. Only places are counted, whatever requests cost, since places are what is scarce.
+// arrival is rejected. Only places are counted, whatever requests cost, since places are scarce.
 
 // shedding is a flow's state for displacement.
 type shedding struct {

@@ -17,7 +17,7 @@ import "math/bits"
 // it becomes empty.
 //
 // A cost above the estimate is owed too. A cost below it is a credit of its own: it first pays what the class owes, and
-// when it covers the class's head, the class is served with it at once. That is no turn: nobody earns, and the cursor
+// when it covers the class's head, the class is served with it at once. That is no turn: no class earns, and the cursor
 // stays. With exact costs the class would have been served that much more in its last turn. (Added to the deficit, it
 // would keep the class from earning its next quantum, or be cut off by the cap: classes of 300 and 100 shared 3:2 when
 // estimates were ten times too high.) So with classes that always wait, each spends its quanta on actual costs, but for
@@ -100,7 +100,7 @@ func (d drr) next(l *level) *Request {
 	return best
 }
 
-// spent reports whether the class cannot pay for its head because of what corrections have taken from it.
+// spent reports whether the class cannot pay for its head because corrections have taken from it.
 func (c *class) spent() bool {
 	if c.credit >= 0 {
 		return false
@@ -132,13 +132,13 @@ func (drr) begin(_ *level, s *share) { s.forfeit() }
 
 func (drr) end(_ *level, s *share) { s.forfeit() }
 
-// forfeit takes away what the class has earned and what it was given back; its debt remains.
+// forfeit takes away the class's earnings and refunds; its debt remains.
 func (s *drrShare) forfeit() {
 	s.deficit, s.credit = min(s.deficit, 0), min(s.credit, 0)
 	s.offset()
 }
 
-// offset sets the credit off against what the class owes.
+// offset sets the credit off against the class's debt.
 func (s *drrShare) offset() {
 	if s.deficit <= 0 {
 		net := max(-mostOwed, s.deficit+s.credit)

@@ -2,11 +2,11 @@ package fairqueue
 
 import "time"
 
-// edf is earliest deadline first (Jackson 1955; Liu, Layland 1973). A request's deadline is its client's own, or else the
-// end of its TTL, so each has one. Its client's own counts even if the TTL ends before: it says what the client is waiting
-// for, and the TTL only how long the queue keeps it. With one TTL and no client's deadlines this is first come, first
-// served; each step of priority counts as one second, as in Dynamo. The score is in microseconds and has room for 17 years
-// after the queue's first request; deadlines beyond that, or within the same microsecond, are equal.
+// edf is earliest deadline first (Jackson 1955; Liu, Layland 1973). A request's deadline is its client's own, or else
+// the end of its TTL, so each has one. Its client's own counts even if the TTL ends before: the client waits until
+// then, and the TTL only limits the time in the queue. With one TTL and no client's deadlines this is first come, first
+// served; each step of priority counts as one second, as in Dynamo. The score is in microseconds and has room for 17
+// years after the queue's first request; deadlines beyond that, or within the same microsecond, are equal.
 type edf struct{}
 
 func (edf) rank(_, deadline time.Duration, r *Request) uint64 {

@@ -11,11 +11,11 @@ import (
 //
 // # Rule
 //
-// MindRouter's priority of a user is (deficit + burst credits)/weight × factor + wait bonus, the highest first. Here the
-// deficit is the lag of weighted service: what is charged to one flow is credited to all that are active, by their weights,
-// so the deficits of those add up to zero (lag.go). Deficit over weight is then how far the flow's counter is behind those
-// of others, burst credits over weight are the same for all (burst.go), and the wait bonus rises for all heads alike. So
-// the least key goes first, and no key changes while a request waits:
+// MindRouter's priority of a user is (deficit + burst credits)/weight × factor + wait bonus, the highest first. Here
+// the deficit is the lag of weighted service: the charge of one flow is credited to all active flows, by their weights,
+// so the deficits of those add up to zero (lag.go). Deficit over weight is then how far the flow's counter is behind
+// those of others, burst credits over weight are the same for all (burst.go), and the wait bonus rises for all heads
+// alike. So the least key goes first, and no key changes while a request waits:
 //
 //	key(head) = counter + Config.FairShare.WaitBonus · arrival
 //
@@ -48,15 +48,15 @@ import (
 // Each known flow has its recent use in recentPeriods numbers, for as long as its counter.
 type fairShare struct{ vtc }
 
-// FairShareConfig is the part of the configuration that discipline FairShare reads. All of it can change at run time; another
-// Window forgets what was used recently.
+// FairShareConfig is the part of the configuration that discipline FairShare reads. All of it can change at run time;
+// another Window forgets the recent use.
 type FairShareConfig struct {
 	// Window is the time in which use is recent, MinWindow to MaxWindow.
 	Window time.Duration
 	// Threshold is the share of the recent use, in millionths, above which a flow gets less: half a million to a million.
 	Threshold int64
-	// WaitBonus is what each second of waiting adds to a request's priority, in millionths of cost at weight 1; 0 to
-	// MaxWaitBonus.
+	// WaitBonus is the addition to a request's priority for each second of waiting, in millionths of cost at weight 1;
+	// 0 to MaxWaitBonus.
 	WaitBonus int64
 	// BurstRate is the credit, in cost at weight 1, that each second of an idle queue adds, BurstCap the largest credit;
 	// both 0 to MaxCost. BurstDecay is the part of it, in millionths, that stays when requests begin to wait; 0 to a million.
@@ -245,7 +245,7 @@ func (l *level) enter(s *share) {
 	}
 }
 
-// used notes what s is charged for a request.
+// used notes the charge of s for a request.
 func (l *level) used(s *share, cost Cost, p *receipt) {
 	if f := l.fair; f != nil {
 		now := f.period()

@@ -8,14 +8,14 @@ type UserShare struct {
 	Class  string
 	Flow   string
 	Weight Weight
-	// Deficit is what it is owed, in units of cost: its lag of weighted service. Those of the active flows of a class add up
-	// to zero, but for a unit of each. It is 0 if the flow is not active.
+	// Deficit is the service owed to it, in units of cost: its lag of weighted service. Those of the active flows of a
+	// class add up to zero, but for a unit of each. It is 0 if the flow is not active.
 	Deficit int64
 	// BurstCredits are its credits from idle time, in units of cost.
 	BurstCredits int64
-	// Recent is what it used recently, in units of cost.
+	// Recent is its recent use, in units of cost.
 	Recent int64
-	// Factor is what its priority is lowered by, in millionths; a million if it is not above the threshold.
+	// Factor lowers its priority; it is in millionths, a million if it is not above the threshold.
 	Factor int64
 	// Queued and InFlight are numbers of requests.
 	Queued, InFlight int
@@ -26,7 +26,7 @@ type SharesView struct {
 	// Known is the number of known flows, of which Users has some.
 	Known int
 	Users []UserShare
-	// Recent is what all flows used recently, in units of cost, also those that are forgotten.
+	// Recent is the recent use of all flows, in units of cost, also of forgotten ones.
 	Recent int64
 	Window time.Duration
 }
@@ -58,7 +58,7 @@ func (q *FairRequestQueue) Shares(now time.Time, limit int) (v SharesView, ok bo
 	return v, true
 }
 
-// view returns what is known of a flow.
+// view returns the known state of a flow.
 func (f *fairLevel) view(of *flow) UserShare {
 	c := of.class
 	credits := f.burst.at(f.queue.Since(f.queue.now), f.config())

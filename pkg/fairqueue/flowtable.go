@@ -2,8 +2,8 @@ package fairqueue
 
 import "iter"
 
-// keptFlows is how many flows that have just lost their last waiter keep their place in a class's flowTable; keptUnder
-// is the same for the flows under one.
+// keptFlows is the number of flows that keep their place in a class's flowTable after they have lost their last waiter;
+// keptUnder is the same for the flows under one.
 const (
 	keptFlows = 1024
 	keptUnder = 16

@@ -2,10 +2,10 @@ package fairqueue
 
 import "math/bits"
 
-// The deficits of flows. A flow's virtual use rises by what it is charged over its weight, in whatever lane. That of the
-// class is the mean of those of its active flows by their weights, so a charge credits each of them by its weight. The deficit
-// of a flow is its weight times how far it is behind the mean, and those of the active flows add up to zero, but for
-// rounding. A flow that becomes active again is behind by nothing; what it is ahead it still owes. Deficits are for
+// The deficits of flows. A flow's virtual use rises by its charges over its weight, in whatever lane. That of the class
+// is the mean of those of its active flows by their weights, so a charge credits each of them by its weight. The
+// deficit of a flow is its weight times how far it is behind the mean, and those of the active flows add up to zero,
+// but for rounding. A flow that becomes active again is behind by nothing; it still owes its lead. Deficits are for
 // users to see: no order depends on them.
 
 // lag is where one flow is.
@@ -14,7 +14,7 @@ type lag struct {
 	weight Weight      // with which it counts among the active; 0: it is not
 }
 
-// lags is what is known of the active flows of a class.
+// lags is the state of the active flows of a class.
 type lags struct {
 	weights Weight      // Σ weight
 	sum     wide        // Σ weight · (spent − base)
@@ -127,7 +127,7 @@ func (l *lags) near(u *userUse, mean VirtualTime) {
 	u.spent = to
 }
 
-// deficit returns what s is owed, in units of cost.
+// deficit returns the service owed to s, in units of cost.
 func (f *fairLevel) deficit(s *share) int64 {
 	if s.elsewhere == nil || s.elsewhere.mine == nil || s.elsewhere.mine.weight == 0 {
 		return 0

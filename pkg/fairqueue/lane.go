@@ -31,7 +31,7 @@ type branch struct {
 	matched bool                 // vtc: virtual time has not passed the front
 
 	strangers VirtualTime // FairShare: where the next flow begins of which nothing is known, if virtual time is before it
-	raise     VirtualTime // FairShare: how much later the key is of the flow above the threshold
+	raise     VirtualTime // FairShare: the delay of the key of the flow above the threshold
 }
 
 func (b *branch) small() bool { return b.flows.Small() && b.ages.Small() }
@@ -103,7 +103,7 @@ func (a *age) oldest() *Request {
 	return a.line.oldest
 }
 
-// LaneState is what is known about the room in a lane.
+// LaneState is the known state of the room in a lane.
 type LaneState uint8
 
 const (

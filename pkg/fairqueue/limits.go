@@ -7,8 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Prompt is the length of a request's prompt in tokens, as it was known when the request arrived, and how many of them the
-// best of the backends that it may use had cached. Both are from 0 to MaxCost; Cached counts up to Raw.
+// Prompt is the length of a request's prompt in tokens, as it was known when the request arrived, and the number of
+// them that the best of the backends that it may use had cached. Both are from 0 to MaxCost; Cached counts up to Raw.
 type Prompt struct{ Raw, Cached int32 }
 
 // PromptOf returns the prompt with these numbers of tokens, clamped to the range.
@@ -18,7 +18,7 @@ func PromptOf(raw, cached int64) Prompt {
 	return p
 }
 
-// Uncached returns how many of its tokens remain to be read.
+// Uncached returns the number of its tokens that remain to be read.
 func (p Prompt) Uncached() int64 { return int64(p.Raw) - int64(p.cached()) }
 
 // Cost returns the cost of a request that is charged its uncached tokens: at least 1.
@@ -26,8 +26,9 @@ func (p Prompt) Cost() Cost { return Cost(p.Uncached()).clamp() }
 
 func (p Prompt) cached() int32 { return max(0, min(p.Cached, p.Raw)) }
 
-// ClassLimits bound what waits in a class. The most is each limit times the number of backends; nil means no limit, and 0
-// that nothing waits. A limit is reached when as much waits as it allows, so the request that crosses it is accepted.
+// ClassLimits bound the waiting requests of a class. The most is each limit times the number of backends; nil means no
+// limit, and 0 that nothing waits. A limit is reached when as much waits as it allows, so the request that crosses it
+// is accepted.
 type ClassLimits struct {
 	// Requests is the number of requests, RawTokens the sum of the tokens of their prompts, and CachedTokens that of the cached
 	// ones; each from 0 to MaxClassLimit for each backend. They are checked in this order.
@@ -37,7 +38,7 @@ type ClassLimits struct {
 // MaxClassLimit is the largest limit of a class for each backend.
 const MaxClassLimit = 1 << 40
 
-// LimitKind is what a limit of a class bounds. Its string never changes: clients and metrics see it.
+// LimitKind is the quantity that a limit of a class bounds. Its string never changes: clients and metrics see it.
 type LimitKind uint8
 
 // The kinds, in the order in which they are checked.
@@ -77,7 +78,7 @@ func (l *ClassLimits) check(ps *invalid.Problems, at invalid.Path) {
 type LimitError struct {
 	// Ring and Class name the class.
 	Ring, Class string
-	// Limit is the kind of the limit, Current how much of that waits, and Most the limit for all backends.
+	// Limit is the kind of the limit, Current the waiting amount of that, and Most the limit for all backends.
 	Limit         LimitKind
 	Current, Most int64
 }
@@ -90,7 +91,7 @@ func (e *LimitError) Error() string {
 // Unwrap returns ErrTooManyFlows.
 func (e *LimitError) Unwrap() error { return ErrTooManyFlows }
 
-// amounts are what waits in a class, by LimitKind.
+// amounts are the waiting amounts in a class, by LimitKind.
 type amounts [NumLimits]int64
 
 // count adds a request, or subtracts it.

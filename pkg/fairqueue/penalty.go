@@ -3,8 +3,8 @@ package fairqueue
 import "math/bits"
 
 // A flow that has used more than Threshold of the recent use, and more than its weight's share among the flows that are
-// active, has the factor max(0.1, 1 − 2(share − 0.5)): it multiplies a priority above 0 and divides one below 0, so it always
-// lowers it. The priority is what the flow has after its head is charged, since charges are made at dispatch:
+// active, has the factor max(0.1, 1 − 2(share − 0.5)): it multiplies a priority above 0 and divides one below 0, so it
+// always lowers it. The priority is the flow's after its head is charged, since charges are made at dispatch:
 //
 //	p = virtual time − counter − cost(head)/weight        key = counter + p − p·factor, or p − p/factor if p < 0
 //
@@ -98,7 +98,7 @@ func (s *fairShares) bound(t *tier, slack float64, heavy bool) float64 {
 	return slack + 2*float64(s.config().WaitBonus)/millionth*t.ttl(&s.queue.config).Seconds()
 }
 
-// apply computes how much later the keys of s are by its factor.
+// apply computes the delay of the keys of s by its factor.
 func (f *fairLevel) apply(s *share) {
 	for _, fl := range s.flow.lanes {
 		in := fl.ownBranch()
@@ -109,7 +109,7 @@ func (f *fairLevel) apply(s *share) {
 	s.flow.retag(nil)
 }
 
-// raise returns how much later the key of a flow is that has this counter now, and that one after its head is charged.
+// raise returns the delay of the key of a flow with this counter now, and that one after its head is charged.
 func (p *penalty) raise(virtual, counter, after VirtualTime) VirtualTime {
 	if after.before(virtual) {
 		return VirtualTime(mulDiv(uint64(virtual-after), p.in-p.kept, p.in))
@@ -128,7 +128,7 @@ func mulDiv(a, b, c uint64) uint64 {
 	return min(quo, uint64(largestStep))
 }
 
-// describe passes what is special of s to number.
+// describe passes the special state of s to number.
 func (f *fairLevel) describe(s *share, number func(int64)) {
 	if u := s.elsewhere; u != nil && u.mine != nil {
 		number(1)

@@ -57,7 +57,7 @@ func New(cfg Config) (*FairRequestQueue, error) {
 	return q, nil
 }
 
-// rerank derives what depends on the order of the tiers.
+// rerank derives the values that depend on the order of the tiers.
 func (q *FairRequestQueue) rerank() {
 	q.top, q.guarded = nil, false
 	for rank, t := range q.tiers {
@@ -91,7 +91,7 @@ func (q *FairRequestQueue) Flows() int {
 	return n
 }
 
-// AverageWait returns how long the waiting requests have waited at now, on average; 0 if none waits.
+// AverageWait returns the mean time that the waiting requests have waited at now; 0 if none waits.
 func (q *FairRequestQueue) AverageWait(now time.Time) time.Duration {
 	if q.queued == 0 {
 		return 0
@@ -237,8 +237,8 @@ func (q *FairRequestQueue) left(c *class) {
 	}
 }
 
-// emptied resets what a tier without waiters does not keep: its credit and debt. A draining class is dropped with its
-// last waiter.
+// emptied resets the state that a tier without waiters does not keep: its credit and debt. A draining class is dropped
+// with its last waiter.
 func (q *FairRequestQueue) emptied(c *class) {
 	t := c.tier
 	if t.queued == 0 {

@@ -9,14 +9,14 @@ const recentPeriods = 30
 // period is the number of a period, counted across its rollover.
 type period uint32
 
-// recentUse is what was charged in each period of the window.
+// recentUse is the charges in each period of the window.
 type recentUse struct {
 	sum    int64
 	period period // the last one that counts
 	in     [recentPeriods]int64
 }
 
-// roll forgets what is recent no more.
+// roll forgets the use that is recent no more.
 func (u *recentUse) roll(now period) {
 	if now == u.period {
 		return
@@ -30,7 +30,7 @@ func (u *recentUse) roll(now period) {
 	u.period = now
 }
 
-// add adds to what was charged in a period that is recent, or takes from it as much as there is. It returns what was added.
+// add adds to the charges in a recent period, or takes from them as much as there is. It returns the addition.
 func (u *recentUse) add(now, then period, cost int64) (added int64) {
 	u.roll(now)
 	at := &u.in[then%recentPeriods]
@@ -40,13 +40,13 @@ func (u *recentUse) add(now, then period, cost int64) (added int64) {
 	return added
 }
 
-// at returns what is recent.
+// at returns the recent use.
 func (u *recentUse) at(now period) int64 {
 	u.roll(now)
 	return u.sum
 }
 
-// describe passes what was charged in each period, the present one first, to number.
+// describe passes the charges in each period, the present one first, to number.
 func (u *recentUse) describe(now period, number func(int64)) {
 	u.roll(now)
 	for i := range period(recentPeriods) {
@@ -54,7 +54,7 @@ func (u *recentUse) describe(now period, number func(int64)) {
 	}
 }
 
-// userUse is what a flow has used: recently, and beside the others. A class has those of its active flows in a list, in the
+// userUse is a flow's use: recently, and beside the others. A class has those of its active flows in a list, in the
 // order in which they became active. The fields that every charge reads come first.
 type userUse struct {
 	lag
@@ -64,7 +64,7 @@ type userUse struct {
 	heavy        uint64 // one more than the number of notes of what was attained when it was last above the threshold; 0: it was not
 }
 
-// used returns what the flow has used.
+// used returns the flow's use.
 func (s *share) used(f *fairLevel) *userUse {
 	if s.elsewhere == nil {
 		both := new(struct { // side by side, since each charge reads both
@@ -79,7 +79,7 @@ func (s *share) used(f *fairLevel) *userUse {
 	return s.elsewhere.mine
 }
 
-// usedRecently returns how much of the recent use is the flow's.
+// usedRecently returns the flow's part of the recent use.
 func (s *share) usedRecently(now period) int64 {
 	if s.elsewhere == nil || s.elsewhere.mine == nil {
 		return 0
@@ -95,20 +95,20 @@ func (s *fairShares) period() period {
 	return s.from + period(s.queue.Since(s.queue.now)/s.span())
 }
 
-// phase returns how much of the present period is over.
+// phase returns the part of the present period that is over.
 func (s *fairShares) phase() time.Duration { return s.queue.Since(s.queue.now) % s.span() }
 
-// renew lets what was used so far be recent no more, because a period has another length.
+// renew lets the use so far be recent no more, because a period has another length.
 func (s *fairShares) renew(was FairShareConfig) {
 	if was.Window != s.config().Window {
 		s.from += period(s.queue.Since(s.queue.now)/(was.Window/recentPeriods)) + recentPeriods
 	}
 }
 
-// noteUse notes in what period a request was charged what cost. wfq keeps another number there.
+// noteUse notes the cost of a request, and the period in which it was charged. wfq keeps another number there.
 func (p *receipt) noteUse(in period, cost Cost) { p.start = VirtualTime(in)<<32 | VirtualTime(cost) }
 
-// use returns what noteUse noted.
+// use returns the note of noteUse.
 func (p *receipt) use() (in period, cost Cost) {
 	return period(p.start >> 32), Cost(p.start & (1<<32 - 1))
 }

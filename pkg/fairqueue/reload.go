@@ -182,7 +182,7 @@ func (q *FairRequestQueue) find(name string) *tier {
 	return nil
 }
 
-// Forget drops the removed tiers that have drained; inUse are those that leases still refer to.
+// Forget drops the removed tiers that have drained; inUse are the tiers that leases still refer to.
 func (q *FairRequestQueue) Forget(inUse TierSet) {
 	q.changes++
 	q.tiers = slices.DeleteFunc(q.tiers, func(t *tier) bool {

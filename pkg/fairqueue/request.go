@@ -50,11 +50,11 @@ type Request struct {
 	turns    turns
 
 	extra *extra
-	paid  receipt // what its pop has charged to the class's own flow
+	paid  receipt // the charge of its pop to the class's own flow
 }
 
-// Path is what a request names beside its tier and its flow: its class, the flows under its flow, its urgency, and the length
-// of its prompt.
+// Path has the names of a request beside its tier and its flow: its class, the flows under its flow, its urgency, and
+// the length of its prompt.
 type Path struct {
 	// Ring is the name of its ring within its tier, and Class that of its class within the ring. An unknown name means the
 	// first ring, or the first class of the ring. They have no effect without Config.Classes.
@@ -92,9 +92,9 @@ const maxLevels = 4
 type extra struct {
 	rank uint64             // its rank in its line's order
 	row  rowEntry           // its entry in its line's row
-	paid [maxLevels]receipt // what its pop has charged to its class and to flows under another, by depth
+	paid [maxLevels]receipt // the charges of its pop to its class and to flows under another, by depth
 
-	// With weighted tiers, what its pop has charged.
+	// With weighted tiers, the charge of its pop.
 	charge  uint64  // the number of that charge; 0: there is none
 	charged Cost    // the cost that it stands for now; 0: it is refunded
 	earned  TierSet // the tiers that earned by it
@@ -138,8 +138,8 @@ func (r *Request) receiptOf(depth int8) *receipt {
 // classDepth is the depth of the class's receipt.
 const classDepth = maxLevels - 1
 
-// MaxWait returns how long the request, which was pushed, may wait in all: until its TTL or its client's own
-// deadline is over, whichever is earlier. It is below 0 if the deadline was over when it came.
+// MaxWait returns the longest time that the request, which was pushed, may wait in all: until its TTL or its client's
+// own deadline is over, whichever is earlier. It is below 0 if the deadline was over when it came.
 func (r *Request) MaxWait() time.Duration { return r.due - r.arrived }
 
 // AloneInLane reports whether the request, which waits, is the only one of its class in its lane.

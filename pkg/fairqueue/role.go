@@ -2,9 +2,9 @@ package fairqueue
 
 import "cmp"
 
-// A flow has the weight that Config.Weights lists for it, or else that of its role, which its requests name. A flow whose
-// requests come with several roles has the least of their weights, from the first that waits until none waits any more: a
-// request never lends its weight to others, so nobody gains by a role that somebody else has. A request that does not wait
+// A flow has the weight that Config.Weights lists for it, or else that of its role, which its requests name. A flow
+// whose requests come with several roles has the least of their weights, from the first that waits until none waits any
+// more: a request never lends its weight to others, so no request gains by another's role. A request that does not wait
 // is charged by its own role while nothing of its flow waits.
 
 // weightWith returns the weight with which r comes to its flow at a depth, which has this key.

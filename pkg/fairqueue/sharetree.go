@@ -42,7 +42,7 @@ func (f *flow) pull() {
 	n.least = lessRecent(lessRecent(f, leastOf(n.left)), leastOf(n.right))
 }
 
-// insert descends to where f's priority belongs and splits only what is below.
+// insert descends to the place of f's priority and splits only the part below.
 func (s *shareTree) insert(f *flow) {
 	f.shed.node = shareNode{}
 	at := &s.root

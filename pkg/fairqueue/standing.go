@@ -25,7 +25,7 @@ type standing struct {
 type elsewhere struct {
 	all  []standing
 	next int      // index of the standing that is looked at first when another one needs its room
-	mine *userUse // FairShare: what the flow has used; it is here because a flow has no room
+	mine *userUse // FairShare: the flow's use; it is here because a flow has no room
 }
 
 // keptStandings is the number of lanes beside the first in which a flow keeps its standing without waiting there.
@@ -105,7 +105,7 @@ func (s *share) each(f func(*standing)) {
 	}
 }
 
-// moveOthers moves the flow's standings in the lanes where what r is charged counts too, and where the flow still waits.
+// moveOthers moves the flow's standings in the lanes where the charge of r counts too, and where the flow still waits.
 func (s *share) moveOthers(l *level, by VirtualTime, r *Request) {
 	if r.extra != nil && len(r.extra.also) > 0 {
 		s.moveAlso(l, by, r)

@@ -82,8 +82,8 @@ func (q *FairRequestQueue) promote(t *tier) {
 	}
 }
 
-// UntilStarvation returns how long it is from now until the next tier becomes starved that is not starved at now, given
-// the present state of the lanes. ok is false if there is none.
+// UntilStarvation returns the time from now until the next tier becomes starved that is not starved at now, given the
+// present state of the lanes. ok is false if there is none.
 func (q *FairRequestQueue) UntilStarvation(now time.Time) (soonest time.Duration, ok bool) {
 	if !q.guarded || q.budget.share == 0 {
 		return 0, false

@@ -81,7 +81,7 @@ func one(is bool) int64 {
 	return 0
 }
 
-// earned appends, for each tier, whether a refund of r would take back what the tier has earned by it, and whether the tier
+// earned appends, for each tier, whether a refund of r would take back the tier's earnings by it, and whether the tier
 // has been empty since; and the cost that was charged.
 func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
 	x, charged := r.more(), Cost(0)
@@ -182,7 +182,7 @@ func (s *stateWriter) flows(in *siblings) {
 	}
 }
 
-// idle appends what the discipline remembers of the flows in which nothing waits.
+// idle appends the discipline's memory of the flows in which nothing waits.
 func (s *stateWriter) idle(in *siblings) {
 	idle := slices.SortedFunc(in.flows.idle(), func(f, g *flow) int { return cmp.Compare(f.key, g.key) })
 	s.number(int64(len(idle)))

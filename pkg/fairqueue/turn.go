@@ -40,8 +40,8 @@ func (c *class) turnTag(r *Request) VirtualTime {
 	return c.ring.discipline.tag(&c.ring.level, &c.share, r)
 }
 
-// changed must be called when the class's head or account may have changed. It keeps what drr knows of the class, so that a
-// turn does not have to visit all of them.
+// changed must be called when the class's head or account may have changed. It keeps drr's state of the class, so that
+// a turn does not have to visit all of them.
 func (c *class) changed() {
 	r := c.ring
 	if !r.shared() {

@@ -28,9 +28,9 @@ type FlowView struct {
 // glances is the number of requests that View examines for each flow that it returns.
 const glances = 4
 
-// View returns up to limit tracked flows: roughly those first whose requests expire first, then by tier those that have
-// waited longest. For each flow it examines a few requests, and one for each lane in which the flow waits, however many
-// requests wait.
+// View returns up to limit tracked flows: first, roughly, the flows whose requests expire first, then by tier those
+// that have waited longest. For each flow it examines a few requests, and one for each lane in which the flow waits,
+// however many requests wait.
 func (q *FairRequestQueue) View(limit int) []FlowView {
 	n := min(limit, q.Flows())
 	views, seen := make([]FlowView, 0, n), make(map[*flow]bool, n)

@@ -23,8 +23,8 @@ package fairqueue
 // virtual time. So identities that are used once and replaced get as much as the same number of flows that stay. (With
 // start tags alone each of them would go at once, and with a costly request at that.)
 //
-// A refund lowers a counter, but not below its floor: what the flow was last lifted to. So the late refund of a large
-// estimate is no credit for the time in which the flow asked for nothing.
+// A refund lowers a counter, but not below its floor: the value to which the flow was last lifted. So the late refund
+// of a large estimate is no credit for the time in which the flow asked for nothing.
 //
 // # Bound
 //
@@ -34,8 +34,8 @@ package fairqueue
 // Then their counters' movements differ by at most l_f + l_g + 2E:
 //
 //   - When f goes, its counter is at most g's, so then S_f − S_g <= l_f. Until f goes again, the difference grows only
-//     by corrections of requests in flight at that moment, which are E in all: what g dispatches later can be refunded
-//     no further than it was charged.
+//     by corrections of requests in flight at that moment, which are E in all: g's later dispatches can be refunded no
+//     further than it was charged.
 //   - If f has not gone since both wait, and it came last, it was lifted to at most l_f after virtual time, which was a
 //     counter not above g's, but for corrections; or it kept its own counter, which was at most l_f after the virtual time
 //     at its last dispatch, and g's is later than that, by the order or by a lift. It was lifted to virtual time at least,
@@ -46,7 +46,7 @@ package fairqueue
 // difference of the service attained is that, and the requests in flight. With exact costs and at most D requests in
 // flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are
 // not covered. Dispatches in other lanes move no counter of this one, unless the flow competes there with a rival that
-// waits for these backends too (Request.CountAlsoIn): then they are charged here, and the bound is for what is charged.
+// waits for these backends too (Request.CountAlsoIn): then they are charged here, and the bound is for the charges.
 //
 // # Where this differs
 //
@@ -63,7 +63,7 @@ package fairqueue
 //
 // Every operation is O(1), besides the heaps.
 type vtc struct {
-	free bool // nobody pays in advance
+	free bool // no flow pays in advance
 }
 
 // vtcLevel is vtc's state of a level, beside its virtual time in wfqLevel.
@@ -99,7 +99,7 @@ func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved
 	return st.lift(to)
 }
 
-// reference returns what a standing is lifted to at this virtual time, because of r.
+// reference returns the value to which a standing is lifted at this virtual time, because of r.
 func (v vtc) reference(s *share, st *standing, virtual VirtualTime, r *Request) VirtualTime {
 	if !st.known && !v.free {
 		return virtual + increment(r.Cost, s.weight)
@@ -180,7 +180,7 @@ func (v vtc) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	return v.correct(l, s, 0, r, p)
 }
 
-// correct corrects what a dispatch has charged.
+// correct corrects the charge of a dispatch.
 func (vtc) correct(l *level, s *share, to VirtualTime, r *Request, p *receipt) (moved bool) {
 	st := s.in(r.Lane)
 	if st == nil {

@@ -86,12 +86,12 @@ func (q *FairRequestQueue) share(x *extra, from, to Cost, each func(t *tier, ear
 	return paid
 }
 
-// part returns the tier's part of a cost, rounded down, where weights is the sum over those that share it.
+// part returns the tier's part of a cost, rounded down, where weights is the sum over the tiers that share it.
 func (t *tier) part(c Cost, weights uint64) int64 {
 	hi, lo := bits.Mul64(uint64(c)<<deficitBits, uint64(t.weight()))
 	part, _ := bits.Div64(hi, lo, weights) // the tier's weight <= weights, so the quotient fits
 	return int64(part)
 }
 
-// pay adds to what the tier is owed, within the cap, so that credit and debt are bounded.
+// pay adds to the tier's credit, within the cap, so that credit and debt are bounded.
 func (t *tier) pay(c int64) { t.deficit = max(-deficitCap, min(deficitCap, t.deficit+c)) }

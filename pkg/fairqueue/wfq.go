@@ -16,10 +16,10 @@ type wfqShare struct {
 	elsewhere *elsewhere // in other lanes; nil if there is none
 }
 
-// wfqReceipt records what a pop has done to a share.
+// wfqReceipt records the changes of a share by a pop.
 type wfqReceipt struct {
 	start   VirtualTime // wfq: before the pop
-	charged VirtualTime // what was added to it, corrections included
+	charged VirtualTime // the addition to it, corrections included
 	weight  Weight      // at which it was charged; below 0 if the share was a newcomer until then. 0: it was not charged
 }
 
@@ -62,7 +62,7 @@ func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (
 	}
 	to := tag
 	if most := in.virtual + p.charged; l.claimed && most.before(tag) {
-		to = most // out of turn, so what the share owes stays a debt
+		to = most // out of turn, so the share's debt stays one
 	}
 	if l.another {
 		to = l.least // so that those who come are not behind the ones that wait
@@ -79,9 +79,9 @@ func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (
 	return st.start != p.start
 }
 
-// refund subtracts from the share's start what r added to it, and no more, whatever was popped since and whatever the
-// share's weight is now; virtual time does not change. Refunds may put the start behind virtual time. A sharer that was
-// tracked anew since then has nothing to be refunded, but still gets at most r's own charge, since r is charged again.
+// refund subtracts r's addition from the share's start, and no more, whatever was popped since and whatever the share's
+// weight is now; virtual time does not change. Refunds may put the start behind virtual time. A sharer that was tracked
+// anew since then has nothing to be refunded, but still gets at most r's own charge, since r is charged again.
 func (w wfq) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	st := s.at(r.Lane)
 	if s.flow.laneOf(r.Lane) == nil {
@@ -118,10 +118,10 @@ func (wfq) trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bo
 	return s.correct(l, s.in(r.Lane), increment(to, p.weightAt()), l.virtual-largestLag, r, p)
 }
 
-// correct corrects what a dispatch has charged in st, the standing in r's lane, to this, but lowers no start below least.
+// correct corrects the charge of a dispatch in st, the standing in r's lane, to this, but lowers no start below least.
 func (s *share) correct(l *level, st *standing, to, least VirtualTime, r *Request, p *receipt) (moved bool) {
 	if st == nil {
-		return false // forgotten, with what it owes
+		return false // forgotten, with its debt
 	}
 	by := st.move(l, to-p.charged, least)
 	p.charged += by // where a bound stopped it, less than asked for

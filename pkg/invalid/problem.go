@@ -12,7 +12,7 @@ import (
 type Problem struct {
 	// Path leads to the field.
 	Path Path
-	// Value is what the field holds; nil if the wanted text names it.
+	// Value is the field's value; nil if the wanted text names it.
 	Value any
 	// Known lists the words that the field accepts, if Value is none of them.
 	Known []string
@@ -86,8 +86,8 @@ func Text(value any) string {
 // its Err.
 type Problems []Problem
 
-// Add adds a problem. The format and its arguments say what is wanted; an argument that is a Path stands for the name
-// of that field.
+// Add adds a problem. The format and its arguments state the permitted values; an argument that is a Path stands for
+// the name of that field.
 func (ps *Problems) Add(at Path, value any, format string, args ...any) {
 	*ps = append(*ps, Problem{Path: at, Value: value, format: format, args: args})
 }

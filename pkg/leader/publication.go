@@ -26,11 +26,11 @@ type Publication struct {
 	done chan struct{} // closed: what aim asks for has been reached, for good
 }
 
-// aim is what a publication is to do with the slice.
+// aim is a publication's next action on the slice.
 type aim int
 
 const (
-	aimNothing  aim = iota // another replica leads, or nobody is known to
+	aimNothing  aim = iota // another replica leads, or none is known to
 	aimPublish             // to lead to this replica
 	aimReplaced            // to see another replica there, and to write nothing
 	aimWithdraw            // to lead to nobody, if it leads to this replica

@@ -16,8 +16,8 @@ type End struct {
 	Unsent bool
 	// Answered is set if the answer has begun, and is none of an error.
 	Answered bool
-	// Produced is for how long the engine has worked on the answer, and Took the time from the answer's first byte to its
-	// end; 0 if that does not say how fast it was produced.
+	// Produced is the time for which the engine has worked on the answer, and Took the time from the answer's first
+	// byte to its end; 0 if that does not say how fast it was produced.
 	Produced, Took time.Duration
 }
 
@@ -41,7 +41,7 @@ func (m *Meter) End(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	return cost, basis
 }
 
-// outputAt returns how many tokens of an answer are charged for a request whose prompt was fixed.
+// outputAt returns the number of tokens of an answer that are charged for a request whose prompt was fixed.
 func (c *Charge) outputAt(e *End, basis Basis) int64 {
 	switch basis {
 	case ByUsage:
@@ -85,6 +85,6 @@ func (m *Meter) end(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	return cost, ByTime
 }
 
-// refused reports whether a response without usage says that the engine did not do what it was asked for. That does not say
-// that it did nothing: some check an answer when it is complete.
+// refused reports whether a response without usage says that the engine refused the request. That does not say that it
+// did nothing: some check an answer when it is complete.
 func refused(status int) bool { return status/100 == 4 || status == 503 }

@@ -48,8 +48,8 @@ type Report struct {
 	By Way
 }
 
-// Report returns what is known by now. With promptOnly the answer has no output. What Envoy has told goes before what was
-// read here.
+// Report returns the usage known by now. With promptOnly the answer has no output. What Envoy has told goes before what
+// was read here.
 func (r *Reading) Report(promptOnly bool) Report {
 	p := Report{Whole: r.ended, By: Body}
 	switch {

@@ -5,27 +5,27 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
-// Charge is what a request was charged in tokens so far, and why.
+// Charge is a request's charge in tokens so far, with its reason.
 type Charge struct {
 	request   estimate.Request
 	estimated estimate.Estimate
 	// streamed is the output that was charged because more of it was seen than estimated, in tokens.
 	streamed int64
-	// expected is how many tokens of the prompt the engine is taken to have cached.
+	// expected is the number of tokens of the prompt that the engine is expected to have cached.
 	expected int64
-	// fixed is set if what the prompt is charged was fixed, to so many uncached tokens.
+	// fixed is set if the prompt's charge was fixed, to so many uncached tokens.
 	fixed    bool
 	uncached int64
-	// used is how many tokens the request has used, at its end.
+	// used is the number of tokens that the request has used, at its end.
 	used int64
 	cfg  *estimate.Config
 }
 
-// Uses returns how many tokens the prompt and the answer are estimated to have.
+// Uses returns the estimated numbers of tokens of the prompt and the answer.
 func (c *Charge) Uses() int64 { return c.estimated.Input + c.estimated.Output }
 
-// Used returns how many tokens the prompt and the answer had, after Meter.End: by their usage, or by what is charged without
-// one; 0 if the engine did not do what it was asked for.
+// Used returns the numbers of tokens of the prompt and the answer, after Meter.End: by their usage, or by the charge
+// without one; 0 if the engine refused the request.
 func (c *Charge) Used() int64 { return c.used }
 
 // Estimated returns the estimate, raised by reports.
@@ -52,9 +52,10 @@ func (c *Charge) Expect(cached int64) (cost estimate.Cost, less bool) {
 	return cost, cost < c.estimated.Cost
 }
 
-// Fix fixes what the prompt is charged to its uncached tokens at its arrival, when the best engine that it may use had so many
-// of them cached. Neither the engine that it goes to nor a report of its prompt changes that any more; cached tokens cost
-// nothing. Its answer is charged as always, which is nothing with an output weight of 0. It returns the cost, at least 1.
+// Fix fixes the prompt's charge to its uncached tokens at its arrival, when the best engine that it may use had so many
+// of them cached. Neither the engine that it goes to nor a report of its prompt changes that any more; cached tokens
+// cost nothing. Its answer is charged as always, which is nothing with an output weight of 0. It returns the cost, at
+// least 1.
 func (c *Charge) Fix(cached int64) estimate.Cost {
 	c.fixed, c.uncached = true, c.estimated.Input-max(0, min(cached, c.estimated.Input))
 	return c.costWith(c.estimated.Output)

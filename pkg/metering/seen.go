@@ -2,7 +2,7 @@ package metering
 
 import "time"
 
-// lastAnswers is how many answers Seen counts at most.
+// lastAnswers is the largest number of answers that Seen counts.
 const lastAnswers = 1000
 
 // Seen counts the sources of usage of the requests that were charged in tokens.
@@ -10,11 +10,11 @@ type Seen struct {
 	// Last is when usage last came by each way; one by which none has come is missing.
 	Last map[Way]time.Time
 	// Answers is the number of the last requests that have ended, at most 1,000, but for those of which nothing was
-	// served; Unknown is how many of these had no usage.
+	// served; Unknown is the number of these without usage.
 	Answers, Unknown int
 }
 
-// Seen returns what was seen of usage so far.
+// Seen returns the counts of usage so far.
 func (m *Meter) Seen() Seen {
 	m.mu.Lock()
 	defer m.mu.Unlock()

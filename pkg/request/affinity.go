@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// AffinityMode is what of a request says which engine has its prompt cached.
+// AffinityMode is the part of a request that leads to the engine with its prompt cached.
 type AffinityMode string
 
 // The modes of affinity.
@@ -27,9 +27,9 @@ const (
 	ScopeFlow AffinityScope = "flow" // those of a flow
 )
 
-// Affinity is how requests say what engines have cached (scheduling.affinity).
+// Affinity is the way from a request to the engines with its prompt cached (scheduling.affinity).
 type Affinity struct {
-	// Mode is what is compared.
+	// Mode is the compared part of requests.
 	Mode AffinityMode
 	// Scope is between which requests.
 	Scope AffinityScope
@@ -114,7 +114,7 @@ func (q *Request) asksForPrompt() bool {
 	}
 }
 
-// affine completes what affinity needs, once model and flow are known. f is nil if the body was not read.
+// affine completes the inputs of affinity, once model and flow are known. f is nil if the body was not read.
 func (q *Request) affine(f *body.Fields, b []byte) {
 	a := &q.rules.cfg.Affinity
 	if a.Mode == AffinityOff || a.Mode == "" || !q.hasPrompt() {

@@ -24,7 +24,7 @@ type PolicyClass struct {
 	MaxStrictPriority int
 }
 
-// maxClassHeaders is how many headers may name a class; every request has a place for each of them.
+// maxClassHeaders is the largest number of headers that may name a class; every request has a place for each of them.
 const maxClassHeaders = 2
 
 func (p *PolicyClass) check(ps *invalid.Problems, at invalid.Path) {

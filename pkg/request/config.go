@@ -53,7 +53,7 @@ type Config struct {
 	PassOn PassOnPolicy
 	// PassOnPaths are more such paths, as clients send them and without the query (passOnPaths).
 	PassOnPaths []string
-	// Affinity is how requests say what engines have cached (scheduling.affinity).
+	// Affinity is the way from a request to the engines with its prompt cached (scheduling.affinity).
 	Affinity Affinity
 	// Limits bounds sizes (limits).
 	Limits Limits
@@ -189,7 +189,7 @@ type Limits struct {
 	// MaxBodyBytesTotal bounds the memory of all bodies that Weir holds. When it is used up, the identity with the most
 	// bytes in incomplete bodies loses its newest incomplete body, or the arrival is rejected, as no-memory.
 	MaxBodyBytesTotal int64
-	// BodyTimeout is how long a body that Weir collects may take to become whole, plus one second for every 64 KiB
+	// BodyTimeout is the time that a body that Weir collects may take to become whole, plus one second for every 64 KiB
 	// received. A later one is rejected as body-timeout. Above 0, and at most an hour.
 	BodyTimeout time.Duration
 	// MaxHeaderBytes bounds the names and values of the request headers together, MaxHeaders their number. Larger and

@@ -221,7 +221,7 @@ func (c *ring) class(named string, uncached int64) string {
 	return classes[n]
 }
 
-// knows reports whether a name is an explicit class's or a family's. Without any classes nobody asks.
+// knows reports whether a name is an explicit class's or a family's. Without any classes it is not called.
 func (c *ring) knows(named string) bool {
 	return c.explicit[named] || c.families[named] != nil
 }

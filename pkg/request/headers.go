@@ -119,7 +119,7 @@ func (n *headerNames) add(name string) slot {
 type Headers struct {
 	values  [maxSlots]string
 	present Slots
-	twice   Slots // those that the request has more than once
+	twice   Slots // the headers that the request has more than once
 	// bytes is the size of the names and values of all headers, total their number.
 	bytes, total int64
 	// own has the names of the request's headers without a slot that must not reach the model server: x-weir-*, and those by

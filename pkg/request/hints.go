@@ -35,7 +35,7 @@ func checkHints(ps *invalid.Problems, at invalid.Path, hints []string) {
 	}
 }
 
-// hints are those that count.
+// hints are the hints that count.
 type hints struct{ priority, strict, output, latency bool }
 
 func compileHints(names []string) (h hints) {
@@ -69,7 +69,7 @@ func (r *Rules) stated(h *Headers) hints {
 // asksForHints reports whether the body may have hints that count and that no header states.
 func (q *Request) asksForHints() bool { return q.hints != hints{} && q.hasPrompt() }
 
-// hint takes the hints of a body, each up to what is allowed.
+// hint takes the hints of a body, each up to its limit.
 func (q *Request) hint(h *body.Hints) {
 	cfg := &q.rules.cfg.PolicyClass
 	if q.hints.output && h.OutputTokens > 0 {

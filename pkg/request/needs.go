@@ -2,7 +2,7 @@ package request
 
 import "github.com/weir-epp/weir/pkg/extproc/body"
 
-// Needs are what a request needs of an engine besides its model.
+// Needs are a request's demands on an engine besides its model.
 type Needs struct {
 	// Image, Audio, Video and Structured are as in its body. Audio is set for transcriptions as well.
 	body.Needs

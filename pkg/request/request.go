@@ -31,7 +31,7 @@ type Request struct {
 	QueueState bool
 	// Subset is the subset hint.
 	Subset Subset
-	// Requirements are what its endpoint must have.
+	// Requirements are the requirements of its endpoint.
 	Requirements Requirements
 	// Class is its class and its priorities; nil if it names none. Until Classify it is the class that it names.
 	Class *fairqueue.Path
@@ -65,14 +65,14 @@ type Request struct {
 	UnknownTier     bool
 	// StatedCost is the cost that the gateway states, or 0.
 	StatedCost fairqueue.Cost
-	// Size is the basis of the estimate of its cost in tokens. LooseLimit is set if Size.MaxOutput bounds the estimate only: Envoy
-	// does not tell how many answers there may be of that length, and engines may read another limit than it does.
+	// Size is the basis of the estimate of its cost in tokens. LooseLimit is set if Size.MaxOutput bounds the estimate
+	// only: Envoy does not tell the number of answers of that length, and engines may read another limit than it does.
 	Size       estimate.Request
 	LooseLimit bool
 	// Edits are the replacements in the body. AsksUsage is set if one of them asks for the usage of the answer.
 	Edits     []body.Edit
 	AsksUsage bool
-	// Needs are what it needs of an engine besides its model, as far as its path and its body, if that was read, tell.
+	// Needs are its demands on an engine besides its model, as far as its path and its body, if that was read, tell.
 	Needs Needs
 	// Prompt has the blocks of its prompt, where affinity compares these, and Session the key of its session, where it
 	// compares that; 0: none. PromptUnknown is set if it has neither, because its body was not read or names no session.

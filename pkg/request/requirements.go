@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Requirements are what a request's endpoint must have, as a trusted header states it: a list, separated by commas, of
-// NAME=VALUE, a label that it must have, and of ~TAINT, a taint that it may have. An endpoint with a taint takes only the
-// requests that tolerate all of its taints.
+// Requirements are the demands on a request's endpoint, as a trusted header states them: a list, separated by commas,
+// of NAME=VALUE, a label that it must have, and of ~TAINT, a taint that it may have. An endpoint with a taint takes
+// only the requests that tolerate all of its taints.
 type Requirements struct {
 	Labels    []Label
 	Tolerates []string
@@ -19,7 +19,7 @@ type Label struct{ Name, Value string }
 // maxRequirements bounds the entries of a list.
 const maxRequirements = 16
 
-// readRequirements reads the header, which is a trusted one: what cannot be read is an error, for a request that went
+// readRequirements reads the header, which is a trusted one: an unreadable part is an error, for a request that went
 // anywhere would go where it must not.
 func (q *Request) readRequirements(h *Headers) error {
 	text := h.values[q.rules.requirementsHeader]

@@ -105,7 +105,7 @@ func (c *Config) checkRoles(ps *invalid.Problems) {
 	}
 }
 
-// headersOf returns how many headers sources name.
+// headersOf returns the number of headers that sources name.
 func headersOf(sources []string) int {
 	names := make(map[string]bool)
 	for _, text := range sources {

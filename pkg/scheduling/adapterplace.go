@@ -17,8 +17,8 @@ func (f *field) loading(p int32) int64 {
 	return f.spots[p].adapters.loading()
 }
 
-// bestLoaded is best for a request that needs an adapter: what its loading costs is added to the tokens that an engine has to
-// read. It looks at each endpoint of the field.
+// bestLoaded is best for a request that needs an adapter: the cost of its loading is added to the tokens that an engine
+// has to read. It looks at each endpoint of the field.
 func (f *field) bestLoaded(by comparison, random *rand.Rand) int32 {
 	var floor int64
 	if f.ratings != nil {
@@ -143,7 +143,7 @@ func (b *Board) leastAnywhere(q *Query, f *field) int64 {
 	return least
 }
 
-// ReleaseFor is Release of what is reserved for a request.
+// ReleaseFor is Release of a request's reservation.
 func (b *Board) ReleaseFor(q *Query, r *Reservation) {
 	if id := r.Endpoint(); q.adapter && id != NoEndpoint {
 		b.adapters.leave(q.model, id)
@@ -166,7 +166,8 @@ func (b *Board) forgetAdapters() {
 // AdapterTotals returns the counts of requests for adapters.
 func (b *Board) AdapterTotals() AdapterTotals { return b.adapters.totals }
 
-// AdaptersAt returns how many adapters the engine of an endpoint is taken to have, and the places that it states; 0: none.
+// AdaptersAt returns the number of adapters that the engine of an endpoint is expected to have, and the places that it
+// states; 0: none.
 func (b *Board) AdaptersAt(id EndpointID) (adapters, places int) {
 	if l := b.adapters.engines[id]; l != nil {
 		return len(l.list), l.places

@@ -8,8 +8,8 @@ const mostChanges = 64
 // mark identifies a snapshot without keeping it in memory.
 type mark struct{ _ byte }
 
-// Next returns NewSnapshot(version, endpoints), with what a board needs to change from s to it without looking at every
-// endpoint, and with the models that endpoints have listed before (HasListed).
+// Next returns NewSnapshot(version, endpoints), with the differences that let a board change from s to it without
+// looking at every endpoint, and with the models that endpoints have listed before (HasListed).
 func (s *Snapshot) Next(version uint64, endpoints []Endpoint) *Snapshot {
 	next := NewSnapshot(version, endpoints)
 	if slices.Equal(next.ring.ids, s.ring.ids) {

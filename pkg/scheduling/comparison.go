@@ -6,30 +6,30 @@ import "math/bits"
 // standing of each, which is all that a pick needs where nothing is known of the request; and a cost is computed of those
 // few endpoints of which something is.
 type comparison interface {
-	// standing rates an endpoint by what is there: more is better, from 0 to MostStanding. It is called under the lock when
-	// its load changes, not for a pick.
+	// standing rates an endpoint by its requests: more is better, from 0 to MostStanding. It is called under the lock
+	// when its load changes, not for a pick.
 	standing(l Load) Standing
-	// cost is what a request costs at an endpoint with the load if so many of its tokens have to be read there: less is
+	// cost is a request's cost at an endpoint with the load if so many of its tokens have to be read there: less is
 	// better. Of two endpoints with equal tokens, the one with the higher standing costs no more.
 	cost(l Load, tokens int64) Cost
-	// wait is what is added to the cost at an endpoint that has to read so many tokens of other prompts before. It is 0 for 0
-	// tokens, and not less for more.
+	// wait is the addition to the cost at an endpoint that has to read so many tokens of other prompts before. It is 0
+	// for 0 tokens, and not less for more.
 	wait(tokens int64) Cost
-	// bonus is what a standing is worth more for a request whose model is loaded at the endpoint. points is set if the request
-	// goes where that is most, whatever its tokens cost.
+	// bonus is the addition to a standing for a request whose model is loaded at the endpoint. points is set if the
+	// request goes where that is most, whatever its tokens cost.
 	bonus() (more Standing, points bool)
 }
 
-// Standing is what a comparison makes of an endpoint's load, for a request of which nothing is known.
+// Standing is a comparison's result for an endpoint's load, for an unknown request.
 type Standing int64
 
 // MostStanding is that of an endpoint without any load.
 const MostStanding Standing = 1 << 40
 
-// Cost is what a request costs at an endpoint, in tokens of delay times CostOne.
+// Cost is a request's cost at an endpoint, in tokens of delay times CostOne.
 type Cost int64
 
-// CostOne is how many units of a Cost make one token.
+// CostOne is the number of units of a Cost in one token.
 const CostOne = 1 << 16
 
 // delay compares by the delay that a request's prompt causes, and suffers.
@@ -50,14 +50,14 @@ func (delay) cost(l Load, tokens int64) Cost { return Cost(min(tokens, MaxPrompt
 // wait implements comparison: 2 · tokens.
 func (delay) wait(tokens int64) Cost { return Cost(waitWeight * CostOne * min(tokens, mostPrompts)) }
 
-// waitWeight is how many uncached tokens of a request's own prompt one token before it is worth. With 4, prompts spread to engines
-// that have less of them, which costs more than it saves where caches are the bottleneck (ADR 0154).
+// waitWeight is the worth of one token before a request, in uncached tokens of its own prompt. With 4, prompts spread
+// to engines that have less of them, which costs more than it saves where caches are the bottleneck (ADR 0154).
 const waitWeight = 2
 
 // mostPrompts caps the tokens of the prompts before, so that a cost fits.
 const mostPrompts = 1 << 38
 
-// bonus implements comparison: what has to be loaded costs tokens.
+// bonus implements comparison: loading costs tokens.
 func (delay) bonus() (Standing, bool) { return 0, false }
 
 // load returns (1 + n) · 64 / bound, or 64 times the part of its tokens that an endpoint has if that is more, in units of

@@ -52,8 +52,8 @@ type Config struct {
 	// PrefillThreshold is the least number of uncached tokens of a prompt for which a prefill engine reads it, where there is
 	// one; 0 to MaxPrompt. Shorter ones are read by the decode engine.
 	PrefillThreshold int64 `json:"prefillThreshold"`
-	// PrefillTokens is how many tokens a prefill engine may have to read before it gets no other prompt, of any length; at most
-	// MaxPrefillTokens, and 0 means that it is never full. An endpoint may state its own.
+	// PrefillTokens is the number of tokens to read with which a prefill engine gets no other prompt, of any length; at
+	// most MaxPrefillTokens, and 0 means that it is never full. An endpoint may state its own.
 	PrefillTokens int64 `json:"prefillTokens"`
 }
 

@@ -14,7 +14,7 @@ type constraint struct {
 	entries  []HostPort // that subset, canonical
 	text     string     // and as it appears in the lane's name
 	needs    Needs
-	// uncached is how many tokens of its prompt an engine has to read that serves requests, at least; 0: unknown.
+	// uncached is the least number of tokens of its prompt that an engine that serves requests has to read; 0: unknown.
 	uncached int64
 }
 

@@ -15,13 +15,13 @@ const (
 // MaxPrompt is the most tokens of a prompt that count.
 const MaxPrompt = 1 << 22
 
-// Ratings describe a prompt before it is placed: how much of it the engines have cached. It is an input of the
+// Ratings describe a prompt before it is placed: the parts of it that the engines have cached. It is an input of the
 // decision, by endpoint, and holds on any snapshot. The zero value means that nothing is known, and all endpoints are
 // alike.
 type Ratings struct {
 	// Prompt is its length in tokens; 0 means that nothing is known.
 	Prompt int64
-	// Floor is how many of its tokens every endpoint has cached that is not in Above.
+	// Floor is the number of its tokens cached at every endpoint that is not in Above.
 	Floor int64
 	// Above are the endpoints that have more, ascending by ID; at most MaxAbove.
 	Above []Cached
@@ -33,13 +33,13 @@ type Ratings struct {
 	Watched bool
 }
 
-// Cached is how many of a prompt's tokens an endpoint has cached.
+// Cached is the number of a prompt's tokens that an endpoint has cached.
 type Cached struct {
 	ID     EndpointID
 	Tokens int64
 }
 
-// Cached returns how many of the prompt's tokens the endpoint is taken to have.
+// Cached returns the number of the prompt's tokens that the endpoint is expected to have.
 func (r *Ratings) Cached(id EndpointID) int64 {
 	if r == nil {
 		return 0
@@ -59,8 +59,8 @@ func (r *Ratings) Best() int64 {
 	return best
 }
 
-// uncached returns how many tokens an engine would still have to read that has so many cached. Its last token an engine
-// always reads.
+// uncached returns the number of tokens to read for an engine that has so many cached. Its last token an engine always
+// reads.
 func (r *Ratings) uncached(cached int64) int64 {
 	if r == nil || r.Prompt <= 0 {
 		return unratedPrompt

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Role is what an endpoint does for a request.
+// Role is an endpoint's part in a request.
 type Role uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	Prefilling
 )
 
-// Reservation is what a placement holds: endpoints, each in one role, at which the board counts the request. It is a
-// small value that the owner of a lease may inspect and copy; it is released once, whole or role by role. The zero
+// Reservation is the holding of a placement: endpoints, each in one role, at which the board counts the request. It is
+// a small value that the owner of a lease may inspect and copy; it is released once, whole or role by role. The zero
 // value holds nothing.
 type Reservation struct {
 	// The endpoint's ID + 1 in each role, or 0 for none. An array of them would be copied through memory with each call.
@@ -76,7 +76,8 @@ func (r *Reservation) reads(role Role) bool {
 	return role == Serving
 }
 
-// Join returns a reservation of what both hold, which must be different roles. Only one of them may have a prompt to be read.
+// Join returns a reservation of both holdings, which must have different roles. Only one of them may have a prompt to
+// be read.
 func (r Reservation) Join(o Reservation) Reservation {
 	return Reservation{r.serving + o.serving, r.prefilling + o.prefilling, r.prompt + o.prompt}
 }

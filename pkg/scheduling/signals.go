@@ -11,27 +11,27 @@ type Signals struct {
 	// CacheUsed is the used share of its KV cache, in millionths, and CacheTokens the size of it in tokens; 0: unknown.
 	CacheUsed   int32
 	CacheTokens int64
-	// Preemptions is how many requests it has preempted since its start, and Produced how many tokens it has generated; 0:
-	// unknown.
+	// Preemptions is the number of requests that it has preempted since its start, and Produced that of the tokens that
+	// it has generated; 0: unknown.
 	Preemptions, Produced int64
 	// Slots is the number of requests that it runs at once, where it states one, or 0.
 	Slots int32
-	// Adapters is what it states of its LoRA adapters; nil: nothing.
+	// Adapters is its statement of its LoRA adapters; nil: none.
 	Adapters *AdapterState
 	// Utilised is how busy its processor is by its own statement, in millionths, if StatesUtilised.
 	Utilised       int32
 	StatesUtilised bool
-	// Unloaded is what it states of models that are not loaded; nil: nothing.
+	// Unloaded is its statement of models that are not loaded; nil: none.
 	Unloaded *Unloaded
 }
 
-// Load is what a comparison sees of one endpoint, now.
+// Load is a comparison's view of one endpoint, now.
 type Load struct {
-	// Held is the number of requests there: by Weir's own count, and of other replicas by what they say.
+	// Held is the number of requests there: by Weir's own count, and by the reports of other replicas.
 	Held int
 	// UpperBound is the endpoint's share of the band, in millionths of a request; 0 means none.
 	UpperBound int64
-	// Tokens is what the requests there take, and TokenBound the upper bound of it; both are 0 without one.
+	// Tokens are those of the requests there, and TokenBound is their upper bound; both are 0 without one.
 	Tokens, TokenBound int64
 	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.
 	Slots int
@@ -42,7 +42,7 @@ type Load struct {
 	Latency, Pace int64
 }
 
-// AdapterState returns what the engine of an endpoint of the pool states of its adapters; nil: nothing.
+// AdapterState returns the statement of an endpoint's engine about its adapters; nil: none.
 func (b *Board) AdapterState(id EndpointID) *AdapterState {
 	if p, ok := b.ring.position(id); ok {
 		return b.spots[p].signals.Adapters

@@ -1,7 +1,7 @@
 package scheduling
 
-// vital is what totals and limits depend on in a snapshot's endpoint. It is comparable, so that a board can detect
-// changes.
+// vital has the parts of a snapshot's endpoint that totals and limits depend on. It is comparable, so that a board can
+// detect changes.
 type vital struct {
 	limit int32 // MaxInFlight, or noLimit
 	slots int32
@@ -53,7 +53,7 @@ type spot struct {
 // held returns the number of requests there, Weir's own and those of others.
 func (s *spot) held() int32 { return s.inFlight + s.foreign }
 
-// become changes what the snapshot says of the endpoint. Requests of others at one that is not ready are forgotten.
+// become changes the snapshot's part of the endpoint. Requests of others at one that is not ready are forgotten.
 func (s *spot) become(v vital) {
 	if s.vital = v; !v.ready {
 		s.foreign, s.tokens.foreign = 0, 0
@@ -89,10 +89,10 @@ func (s *spot) share() Share {
 	return share
 }
 
-// sides are what belongs to the lower and to the upper bounds.
+// sides are the sums by the lower and by the upper bounds.
 type sides struct{ lower, upper int64 }
 
-// of returns what belongs to a bound.
+// of returns the sums by a bound.
 func (x sides) of(which Bound) int64 {
 	if which == BelowUpper {
 		return x.upper
@@ -103,9 +103,10 @@ func (x sides) of(which Bound) int64 {
 // sums are over ready endpoints.
 type sums struct {
 	held int64 // requests there
-	// The room below the lower and the upper bounds has two parts. Whole requests of each endpoint's bound are for it alone:
-	// whole is how many are free. The remainders of the bounds add up to rest, in millionths, and filled is the number
-	// of endpoints that hold a request on theirs. (ADR 0134; the ledger counts the whole pool's in the same way.)
+	// The room below the lower and the upper bounds has two parts. Whole requests of each endpoint's bound are for it
+	// alone: whole is the number of free requests. The remainders of the bounds add up to rest, in millionths, and
+	// filled is the number of endpoints that hold a request on theirs. (ADR 0134; the ledger counts the whole pool's in
+	// the same way.)
 	whole, rest, filled sides
 	bounds              sides // in millionths of a request
 }

@@ -5,7 +5,7 @@ package scheduling
 type tournament struct {
 	leaves int        // the index of the first leaf, and so a power of two
 	best   []Standing // by node: the root is 1, the children of n are 2n and 2n+1
-	ties   []int32    // by node: how many leaves below have its total; nil if not counted
+	ties   []int32    // by node: the number of leaves below with its total; nil if not counted
 }
 
 // out is the total of a leaf that does not take part. All others are at least 0.

@@ -43,7 +43,7 @@ func (s *Unloaded) models() []string {
 	return s.Models[:min(len(s.Models), MaxUnloaded)]
 }
 
-// UnloadedBy returns what the engine of an endpoint of the pool states; nil: nothing.
+// UnloadedBy returns the statement of the engine of an endpoint of the pool; nil: none.
 func (b *Board) UnloadedBy(id EndpointID) *Unloaded {
 	if p, ok := b.ring.position(id); ok {
 		return b.spots[p].signals.Unloaded
