@@ -484,13 +484,16 @@ func (f *failing) forgetLeases() {
 	f.leases = heap.Heap[*oldestLease]{}
 }
 
-// refail takes up or gives up circuits after a change of the configuration.
+// refail takes up or gives up circuits after a change of the configuration, and follows the bounds of endpoints that are shut.
 func (m *Machine) refail() {
 	switch {
-	case m.config.Circuits == (m.failing != nil):
+	case m.config.Circuits && m.failing != nil:
+		for _, f := range m.inOrderOfEndpoints() {
+			m.withhold(f)
+		}
 	case m.config.Circuits:
 		m.failing = map[Endpoint]*failing{}
-	default:
+	case m.failing != nil:
 		for _, f := range m.inOrderOfEndpoints() {
 			m.letGo(f, true)
 			f.forgetLeases()
