@@ -18,8 +18,9 @@ type laneNote struct {
 	endpoints []Endpoint
 	whole     bool
 	traits    []scheduling.Trait
-	// noVictim has the tiers whose waiters found no victim in this lane, or none whose end frees enough tokens. overBound has the tiers that found one, but
-	// whose lane would still be at its upper bound without it. They search again only when that may have changed.
+	// noVictim has the tiers whose waiters found no victim in this lane, or none whose end frees enough tokens. overBound has
+	// the tiers that found one, but whose lane would still be at its upper bound without it. They search again only when that
+	// may have changed.
 	noVictim, overBound fairqueue.TierSet
 	// searching has the tiers whose waiters must search for a victim in this lane; laneNotes.searching lists this note
 	// for each of them.
@@ -174,31 +175,6 @@ func (s *laneNotes) tidy(waits func(fairqueue.Lane) bool) {
 	}
 }
 
-// requestSearch makes the waiters of a tier in a lane search for a victim, unless a search is known to be in vain.
-func (s *laneNotes) requestSearch(n *laneNote, tier int) {
-	n.vain &^= 1 << tier
-	n.vainBeside &^= 1 << tier
-	if !n.searchedInVain(tier) && !n.searching.Has(tier) {
-		if len(s.searching[tier]) >= 2*max(fewNotes, len(s.all)) {
-			s.endSearches(tier, func(*laneNote) bool { return false }) // drops those that are dropped
-		}
-		n.searching = n.searching.With(tier)
-		s.searching[tier] = append(s.searching[tier], n)
-	}
-}
-
-// endSearches stops the tier's searches in the lanes for which done reports true: their waiters are gone, or have
-// searched in vain.
-func (s *laneNotes) endSearches(tier int, done func(*laneNote) bool) {
-	s.searching[tier] = slices.DeleteFunc(s.searching[tier], func(n *laneNote) bool {
-		if n.number >= 0 && !done(n) {
-			return false
-		}
-		n.searching &^= 1 << tier
-		return true
-	})
-}
-
 // heeding calls each with the notes that heed a change at the endpoint.
 func (s *laneNotes) heeding(e Endpoint, each func(*laneNote)) {
 	if l := s.has[e]; l != nil {
@@ -208,15 +184,6 @@ func (s *laneNotes) heeding(e Endpoint, each func(*laneNote)) {
 	}
 	for _, n := range s.whole.heeds {
 		each(n)
-	}
-}
-
-// requestSearches calls requestSearch for each of the tiers.
-func (s *laneNotes) requestSearches(n *laneNote, tiers fairqueue.TierSet) {
-	for tier := 0; tiers != 0; tier, tiers = tier+1, tiers>>1 {
-		if tiers.Has(0) {
-			s.requestSearch(n, tier)
-		}
 	}
 }
 
@@ -277,13 +244,6 @@ func (m *Machine) waitsIn(w *Waiter) {
 	}
 }
 
-// requestSearch makes w search for a victim in the next run if its tier may preempt.
-func (m *Machine) requestSearch(w *Waiter) {
-	if m.preempts.Has(w.queued.Tier) && m.config.Queue.TierMode == fairqueue.Strict {
-		m.lanes.requestSearch(m.note(w), w.queued.Tier)
-	}
-}
-
 // madeRoom opens the closed lanes that can use e, because a change there may have made room. Waiters whose lane was at
 // its upper bound search for a victim again, and so do those for which a victim at e has become enough.
 func (m *Machine) madeRoom(e Endpoint) {
@@ -305,37 +265,6 @@ func (m *Machine) madeRoom(e Endpoint) {
 		}
 		m.open(n)
 	})
-}
-
-// addedVictim makes the waiters in lanes that can use e search again, because a new lease there can be preempted.
-func (m *Machine) addedVictim(e Endpoint) {
-	if len(m.lanes.notes) == 0 {
-		return
-	}
-	fits := m.victimFits(e)
-	m.lanes.heeding(e, func(n *laneNote) {
-		tiers := n.noVictim & fits
-		n.noVictim &^= fits
-		n.vain, n.vainBeside = 0, 0
-		m.lanes.requestSearches(n, tiers&^n.overBound)
-		m.open(n)
-	})
-}
-
-// victimFits returns the tiers that may preempt some victim at e without which the endpoint would take another request.
-func (m *Machine) victimFits(e Endpoint) (above fairqueue.TierSet) {
-	if m.victims.n == 0 {
-		return 0
-	}
-	for i, id := range slices.Backward(m.byRank) {
-		if h := m.victims.tiers[id].byEndpoint[e]; h != nil && len(h.leases) > 0 && m.takesWithout(e, h.most[0]) {
-			for _, higher := range m.byRank[:i] {
-				above = above.With(higher)
-			}
-			return above
-		}
-	}
-	return 0
 }
 
 func (m *Machine) open(n *laneNote) {

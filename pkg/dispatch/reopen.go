@@ -91,44 +91,6 @@ func (m *Machine) concerned(changed []Endpoint, regrouped []fairqueue.Lane) (lan
 	return lanes
 }
 
-// touchFullIn touches the tenants that wait in one of the lanes, which are all that are concerned, and are at their cap
-// at some endpoint: what is left of the lane may be such endpoints. It looks at the tenants that wait there, or at all
-// at their cap, whichever are fewer.
-func (m *Machine) touchFullIn(lanes []*laneNote) {
-	waiting := 0
-	for _, n := range lanes {
-		waiting += m.queue.FlowsIn(n.lane)
-	}
-	if waiting > len(m.flows.full) {
-		for _, t := range m.flows.full {
-			if t.waiting > 0 && m.waitsInConcerned(t) {
-				m.touch(t)
-			}
-		}
-		return
-	}
-	for _, n := range lanes {
-		m.heads = m.queue.HeadsIn(n.lane, renew(m.heads))
-		for _, r := range m.heads {
-			if t := waiterOf(r).flow.tenant; m.fullFor(t) != nil {
-				m.touch(t)
-			}
-		}
-	}
-}
-
-// waitsInConcerned reports whether a tenant waits in a lane that the present change concerns.
-func (m *Machine) waitsInConcerned(t *tenant) bool {
-	m.heads = renew(m.heads)
-	for _, a := range t.flows {
-		m.heads = m.queue.HeadsOf(a.tier, t.key, m.heads)
-	}
-	return slices.ContainsFunc(m.heads, func(r *fairqueue.Request) bool {
-		n := m.lanes.notes[r.Lane]
-		return n != nil && n.concerned
-	})
-}
-
 // orderPending sorts the lanes to be examined and the flows to be parked, in reverse, since they are taken from the end.
 func (m *Machine) orderPending() {
 	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int {
