@@ -128,7 +128,7 @@ func (m *Machine) stamp(l *Lease) {
 	if m.born.IsZero() {
 		m.born = m.now
 	}
-	l.begun = m.sinceBorn(m.now)
+	l.begun = m.sinceBorn(m.now) + 1
 }
 
 // Judges reports whether Answered is to be called in place of Complete where the answer's status is known.
@@ -140,9 +140,10 @@ func isTimely(status int) bool { return status >= 200 && status < 300 }
 // sinceBorn returns a time in ms after the first request, modulo 2^32.
 func (m *Machine) sinceBorn(t time.Time) uint32 { return uint32(t.Sub(m.born) / time.Millisecond) }
 
-// sentAt returns when a request in flight was sent, to the millisecond.
+// sentAt returns when a request in flight was sent, to the millisecond; of one that was sent when nothing needed to know it,
+// when the first other one was.
 func (m *Machine) sentAt(now time.Time, l *Lease) time.Time {
-	return now.Add(-time.Duration(m.sinceBorn(now)-l.begun) * time.Millisecond)
+	return now.Add(-time.Duration(m.sinceBorn(now)+1-l.begun) * time.Millisecond)
 }
 
 // left notes that a request, which has an ageNumber, is at its endpoint no more.
@@ -165,7 +166,7 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 	f.answers[min(a.Status/100, len(f.answers)-1)]++
 	sent := m.sentAt(m.now, (*Lease)(w))
 	failure := stock.FailureOf(a.Status)
-	if a.Status < 400 {
+	if a.Status < 400 && w.begun != 0 {
 		if took := m.now.Sub(sent); f.service == 0 {
 			f.service = max(1, took)
 		} else {

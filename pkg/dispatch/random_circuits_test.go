@@ -73,7 +73,11 @@ func (x *run) answer(r *request) dispatch.Answer {
 	case chance(random, 3):
 		return dispatch.Answer{} // its client had gone
 	}
-	return dispatch.Answer{Status: some(random, 200, 200, 200, 200, 404)}
+	a := dispatch.Answer{Status: some(random, 200, 200, 200, 200, 404)}
+	if a.Status == 200 {
+		x.longest[r.at] = max(x.longest[r.at], x.now.Sub(r.began))
+	}
+	return a
 }
 
 // looksAtEngines learns how the engines are after an event. Until the event is over an endpoint counts as having as much
@@ -172,8 +176,9 @@ func (x *run) circuitAt(e scheduling.EndpointID) {
 		x.failf("circuits: %d requests go to endpoint %d, which gets one as a trial", n, e)
 	}
 	flows := map[string]int{} // their fresh failures
+	longestHold := max(100*time.Millisecond, x.longest[e]/8)
 	for r := range x.all() {
-		if n := flows[r.load.flow]; r.at == e && !r.failed.IsZero() && (x.now.Sub(r.failed) < 100*time.Millisecond || len(x.waiting) == 0) {
+		if n := flows[r.load.flow]; r.at == e && !r.failed.IsZero() && (x.now.Sub(r.failed) < longestHold || len(x.waiting) == 0) {
 			flows[r.load.flow] = n + 1
 		} else {
 			flows[r.load.flow] = n

@@ -21,6 +21,7 @@ type request struct {
 	phase    phase
 	lives    int // how often it was granted
 	came     time.Time
+	began    time.Time // it has had its lease since
 	expires  time.Time // its time in the queue is over
 	ttl      bool      // by the queue's TTL; otherwise by its own deadline
 	at       scheduling.EndpointID

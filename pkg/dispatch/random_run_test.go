@@ -39,6 +39,7 @@ type run struct {
 	before    [mostEndpoints]dispatch.EngineState // the present event
 	engines   [mostEndpoints]dispatch.EngineState // after it
 	wentTo    [mostEndpoints]int                  // in the present event
+	longest   [mostEndpoints]time.Duration        // successful request at each
 	traces    bool
 }
 
@@ -471,7 +472,7 @@ func (x *run) takes(r *request) {
 	l := r.w.Granted()
 	r.phase, r.at, r.promoted, r.streams, r.sent = running, l.Endpoint(), l.Promoted(), false, false
 	r.lives++
-	r.holds = r.tokens
+	r.began, r.holds = x.now, r.tokens
 	r.counts = x.config.MaxInFlightPerFlowPerBackend > 0 || x.config.MaxTokensInFlightPerFlowPerBackend > 0
 	x.running = append(x.running, r)
 	if x.config.Enabled && !x.config.Stock.Unbounded && !r.passesOn {

@@ -122,6 +122,8 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 		m.began(l)
 	case m.times:
 		m.stamp(l)
+	default:
+		l.begun = 0
 	}
 	m.placer.AddTokens(r.Endpoint(), int64(l.held.Tokens()))
 	m.flows.addLease(w.flow, l.held.Tokens())

@@ -84,9 +84,15 @@ func TestPlacersAreToldTimes(t *testing.T) {
 			if m.Judges() != (circuits || wants) {
 				t.Errorf("circuits %t, times %t: answers are asked for: %t", circuits, wants, m.Judges())
 			}
+			before := arrive(70)
 			p.wants = !wants // as after a reload of the policy
 			if err := m.Configure(at(80), cfg); err != nil {
 				t.Fatal(err)
+			}
+			p.told = nil
+			m.Answered(at(90), before.Lease(), 1, ok)
+			if known := !wants && circuits; len(p.told) > 0 != known {
+				t.Errorf("circuits %t, times %t: of one that was sent before it is told %q", circuits, wants, p.told)
 			}
 			if m.Judges() != (circuits || !wants) {
 				t.Errorf("circuits %t, times %t after a reload: answers are asked for: %t", circuits, !wants, m.Judges())

@@ -62,7 +62,8 @@ type Waiter struct {
 	waiting   bool // it is counted as waiting in its flow
 	wasQueued bool // it was in the queue
 
-	begun uint32 // of the lease, with circuits: when it was taken, in ms after Machine.born, modulo 2^32
+	// begun is when the lease was taken, in ms after Machine.born and 1, modulo 2^32; 0: unknown, since nothing needed to know.
+	begun uint32
 
 	waited time.Duration
 	retry  time.Duration
