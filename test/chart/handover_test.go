@@ -55,9 +55,11 @@ func TestHandoverBehindTheChartsEnvoy(t *testing.T) {
 // The leader's node is lost: nothing comes from there any more, no connection ends, DNS has the pod still, and the
 // EndpointSlice names it. Requests that come after a health check go to a follower, and none of them past Weir; those that
 // the leader had go past it, each once, when the ping of their connection has not come back, and not later. The follower
-// leads when the Lease is over, and the slice names it.
+// leads when the Lease is over, and the slice names it. The follower keeps free what the lost one's record says, for as long
+// as requests run at the engines: with the 60 s of the chart the load, three times what the pool holds, would wait for as
+// long as its TTL.
 func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
-	h := newHandover(t, "envoy: { mode: standalone }\n")
+	h := newHandover(t, fmt.Sprintf("envoy: { mode: standalone }\ntakeoverWindow: %v\n", 2*handoverService))
 	h.behindTheChartsEnvoy()
 	before := h.passed()
 	lost := time.Now()
@@ -67,12 +69,12 @@ func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
 	defer func() { _ = h.first.process.Signal(syscall.SIGCONT) }()
 	time.Sleep(healthCheck + late)
 	var fresh sync.WaitGroup
-	var answered atomic.Int64
 	for i := range 8 { // these know nothing of the lost leader
 		fresh.Go(func() {
 			time.Sleep(time.Duration(i) * time.Second)
-			if h.ask(context.Background()) == http.StatusOK {
-				answered.Add(1)
+			sent := time.Now()
+			if a := h.ask(context.Background()); a.status != http.StatusOK {
+				t.Errorf("a request that came %v after the node was lost, after %v: %v", sent.Sub(lost), time.Since(sent), a)
 			}
 		})
 	}
@@ -91,8 +93,8 @@ func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
 	if n := h.passed() - before - had; n != 0 {
 		t.Errorf("%d requests went past Weir more than %v after the node was lost", n, ping+late)
 	}
-	if had > handoverClients || h.served.Load() == served || answered.Load() != 8 {
-		t.Errorf("%d requests went past Weir, want at most the %d that the leader had; %d of 8 others were answered", had, handoverClients, answered.Load())
+	if had > handoverClients || h.served.Load() == served {
+		t.Errorf("%d requests went past Weir, want at most the %d that the leader had; %d were served, %d then", had, handoverClients, served, h.served.Load())
 	}
 	t.Logf("the next one led, and the slice named it, %v after the node was lost; %d requests that the lost one had went past Weir", led, had)
 }
@@ -156,6 +158,25 @@ type handover struct {
 	envoy         *envoyrun.Envoy
 	failed        atomic.Int64
 	served        atomic.Int64
+	mu            sync.Mutex
+	failures      []handoverAnswer // the first few, guarded by mu
+}
+
+// fails counts an answer that is none.
+func (h *handover) fails(a handoverAnswer) {
+	h.failed.Add(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.failures) < 4 {
+		h.failures = append(h.failures, a)
+	}
+}
+
+// firstFailures are the first few.
+func (h *handover) firstFailures() []handoverAnswer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.failures)
 }
 
 func newHandover(t *testing.T, values string) *handover {
@@ -218,10 +239,10 @@ func (h *handover) front(edit func(rendered, b envoyrun.Bootstrap)) {
 		clients.Go(func() {
 			time.Sleep(time.Duration(i) * handoverService / handoverBound) // so that requests end evenly
 			for ctx.Err() == nil {
-				if status := h.ask(ctx); status == http.StatusOK {
+				if a := h.ask(ctx); a.status == http.StatusOK {
 					h.served.Add(1)
 				} else if ctx.Err() == nil {
-					h.failed.Add(1)
+					h.fails(a)
 					time.Sleep(100 * time.Millisecond)
 				}
 			}
@@ -235,20 +256,34 @@ func (h *handover) front(edit func(rendered, b envoyrun.Bootstrap)) {
 	})
 }
 
-func (h *handover) ask(ctx context.Context) int {
+// handoverAnswer is the answer to a request of the load, or why there is none.
+type handoverAnswer struct {
+	status int
+	header http.Header
+	body   []byte
+	err    error
+}
+
+func (a handoverAnswer) String() string {
+	return fmt.Sprintf("status %d, %v, %v, %s", a.status, a.err, a.header, a.body)
+}
+
+// ask sends a request of the load.
+func (h *handover) ask(ctx context.Context) (a handoverAnswer) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.envoy.URL()+"/v1/completions",
 		bytes.NewReader([]byte(`{"model":"tiny","prompt":"Hello","max_tokens":8}`)))
 	if err != nil {
-		return 0
+		return handoverAnswer{err: err}
 	}
 	request.Header.Set("content-type", "application/json")
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0
+		return handoverAnswer{err: err}
 	}
-	_, _ = io.Copy(io.Discard, answer.Body)
+	a.status, a.header = answer.StatusCode, answer.Header
+	a.body, a.err = io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	return answer.StatusCode
+	return a
 }
 
 // passed returns how many requests have gone past Weir.
@@ -274,7 +309,7 @@ func (h *handover) passedYet() (n int64, err error) {
 func (h *handover) plan(terminated func()) {
 	h.t.Helper()
 	if n := h.passed() + h.failed.Load(); n != 0 {
-		h.t.Fatalf("%d requests went past Weir, or failed, before anything happened", n)
+		h.t.Fatalf("%d requests went past Weir, or failed, before anything happened: %v", n, h.firstFailures())
 	}
 	begun := time.Now()
 	if err := h.first.process.Signal(syscall.SIGTERM); err != nil {
@@ -300,7 +335,7 @@ func (h *handover) plan(terminated func()) {
 	}
 	h.first.await("it is the second one that leads", h.second.serving("readiness"))
 	if passed, failed := h.passed(), h.failed.Load(); passed != 0 || failed != 0 {
-		h.t.Errorf("%d requests went past Weir and %d failed at the handover", passed, failed)
+		h.t.Errorf("%d requests went past Weir and %d failed at the handover: %v", passed, failed, h.firstFailures())
 	}
 	most := mostAtOnce(h.engine.Records())
 	dispatched := int(handoverRetry * handoverBound / handoverService)
