@@ -35,7 +35,7 @@ const (
 	affinityInFlight = 32 // of 1 KB
 	affinityFew      = 8  // of the larger ones
 	affinityGroups   = 16
-	// affinityRate is how many requests of 400 KB in a second may take affinityCore of a processor.
+	// affinityRate is the number of requests of 400 KB in a second that may take affinityCore of a processor.
 	affinityRate, affinityCore = 10, 0.05
 )
 

@@ -100,7 +100,7 @@ models: [ { name: %q } ]
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[3]d, upperBoundPerBackend: %[3]d }
 `, fairnessHeader, modelsim.Instant().Model, maxConcurrency)
 
-// proxySetting is what runs during the benchmark.
+// proxySetting is the set of processes during the benchmark.
 type proxySetting struct {
 	load
 	alone, own, bare        *envoyrun.Envoy // without a processor, with Weir, with Weir and without the buffer filter
@@ -122,7 +122,7 @@ func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error
 	return p, errors.Join(p.startWhole(s, options), p.startStreams(s, options))
 }
 
-// startWhole starts what serves answers in one piece.
+// startWhole starts the servers of answers in one piece.
 func (p *proxySetting) startWhole(s *scene.Scene, options proxyOptions) error {
 	var flags []string
 	if options.profile != "" {
@@ -157,7 +157,7 @@ func (p *proxySetting) startWhole(s *scene.Scene, options proxyOptions) error {
 	return err
 }
 
-// startStreams starts what serves streams.
+// startStreams starts the servers of streams.
 func (p *proxySetting) startStreams(s *scene.Scene, options proxyOptions) error {
 	slow := modelServers{Slots: maxConcurrency, Service: usageStreaming, Jitter: 0.2, Loose: true}
 	servers, err := p.slow.start(s, options, "stream-", slow, nil)

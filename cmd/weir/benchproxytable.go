@@ -19,7 +19,7 @@ import (
 // inStreams stands for a number of requests in flight in the comparison of the streams.
 const inStreams = 0
 
-// proxyTargets are how many times the figure of the no-op Weir may take, by the number of requests in flight.
+// proxyTargets are the largest ratios of Weir's figure to the no-op's, by the number of requests in flight.
 var proxyTargets = []struct {
 	one, other string
 	inFlight   int
@@ -71,7 +71,7 @@ func writeProxy(w io.Writer, options proxyOptions, all map[int]*loadgen.Comparis
 	return writeProxyTargets(w, all)
 }
 
-// writeProxyTargets writes a table of the targets of what was measured, and reports whether they are met.
+// writeProxyTargets writes a table of the targets of the figures, and reports whether they are met.
 func writeProxyTargets(w io.Writer, all map[int]*loadgen.Comparison) bool {
 	met := true
 	targets := newFigures([]string{"target", "figure", "in flight"}, []string{"ratio", "at most", "verdict"})
@@ -100,7 +100,7 @@ func ratioCell(ratio loadgen.Spread) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", ratio.Median, ratio.Min, ratio.Max)
 }
 
-// writeSetting writes what the figures depend on.
+// writeSetting writes the conditions of the figures.
 func writeSetting(w io.Writer, rounds int, length time.Duration) {
 	_, _ = fmt.Fprintf(w, "Through Envoy with 1 worker thread; %d CPUs, load average %s at the end; medians of %d rounds of %v.\n\n",
 		runtime.NumCPU(), loadAverage(), rounds, length)

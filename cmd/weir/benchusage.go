@@ -33,7 +33,7 @@ const (
 	usageNamedWith     = "200 named chunks, with usage"
 )
 
-// usageTargets are how many times the processor time of Envoy and epp the first may take of the second.
+// usageTargets are the largest ratios of the first's processor time of Envoy and epp to the second's.
 var usageTargets = []struct {
 	one, other string
 	most       float64
@@ -48,7 +48,7 @@ const (
 	usageInFlight  = 32              // requests of 1 KB to each Envoy
 	usageStreams   = 16              // streams of each Envoy
 	usageChunks    = 200             // of a stream, a token each
-	usageStreaming = 2 * time.Second // how long a stream takes
+	usageStreaming = 2 * time.Second // the time of a stream
 )
 
 // usageConfig has room for all requests.
@@ -120,7 +120,7 @@ func benchUsage(s *scene.Scene, options usageOptions, stdout, stderr io.Writer) 
 	return writeUsage(stdout, options, all), nil
 }
 
-// usageSide is an Envoy with a Weir of its own, and what it is asked.
+// usageSide is an Envoy with a Weir of its own, and its requests.
 type usageSide struct {
 	scenario, file string
 	edit           func(envoyrun.Bootstrap) error

@@ -117,7 +117,7 @@ func showConfig(profile, file string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// validateFiles checks a configuration, a file with endpoints, or both and what they make of each other. A file that is
+// validateFiles checks a configuration, a file with endpoints, or both and their effect on each other. A file that is
 // not named is "".
 func validateFiles(profile, file, endpointsFile string, stdout, stderr io.Writer) int {
 	var endpoints []scheduling.Endpoint

@@ -38,7 +38,7 @@ func (r *demoReport) write(w io.Writer) error {
 	return nil
 }
 
-// price says how much longer bulk requests take with priority, by their p95: the slowest ones are those that gave way.
+// price states the extra time of bulk requests with priority, by their p95: the slowest ones gave way.
 func (r *demoReport) price() string {
 	without, with := r.priority.summaries()
 	before, _ := without.Tenant(bulkTenant)
@@ -50,7 +50,7 @@ func (r *demoReport) price() string {
 		latency(before.TTFT.P95), latency(after.TTFT.P95), float64(after.TTFT.P95)/float64(before.TTFT.P95))
 }
 
-// preemptions says how many attempts of bulk requests were preempted.
+// preemptions states the number of attempts of bulk requests that were preempted.
 func (r *demoReport) preemptions() string {
 	_, with := r.priority.summaries()
 	bulk, _ := with.Tenant(bulkTenant)

@@ -21,7 +21,7 @@ const (
 	scenePriority   = "Weir with priority"
 )
 
-// demoScene is one of the demo's scenes: who sends what to which Envoy, and the results.
+// demoScene is one of the demo's scenes: its Envoys, the senders and their requests, and the results.
 type demoScene struct {
 	name      string
 	url       string
@@ -68,8 +68,8 @@ func floodLoad(options demoOptions, tenant string, workers int, request loadgen.
 	}
 }
 
-// floodBegin is when the flood begins in a scene of the given length; floodSettle is how long its first requests take
-// to fill the slots and the queue.
+// floodBegin is the time at which the flood begins in a scene of the given length; floodSettle is the time that its
+// first requests take to fill the slots and the queue.
 func floodBegin(length time.Duration) time.Duration { return length / 5 }
 
 func floodSettle(length time.Duration) time.Duration {

@@ -123,10 +123,10 @@ curl -s %[6]s/debug/config
 curl -sf %[6]s/debug/recording > weir.recording && %[7]s replay weir.recording
 `
 
-// demoFlags are what the demo's epps have beside their configurations.
+// demoFlags are the flags of the demo's epps beside their configurations.
 var demoFlags = []string{"--record=16"}
 
-// keep prints what to try, and waits.
+// keep prints commands to try, and waits.
 func (d *demoSetting) keep(ctx context.Context, length time.Duration, w io.Writer) error {
 	_, _ = fmt.Fprintf(w, demoKeep, d.weir.URL(), d.epp.MetricsURL, strings.ToLower(fairnessHeader), length, demoModel, d.epp.DebugURL,
 		os.Args[0])

@@ -73,7 +73,7 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// pieces counts what is read, and notes when. Waiting for the input is no time of the replay.
+// pieces counts the bytes read, and notes the times. Waiting for the input is no time of the replay.
 type pieces struct {
 	in   io.Reader
 	read atomic.Uint64

@@ -155,7 +155,7 @@ func (o *loadOptions) check(args []string) error {
 	return errors.Join(problems...)
 }
 
-// run sends the load and prints what came of it.
+// run sends the load and prints the result.
 func (o *loadOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	requests, err := o.read()
 	if err != nil {
@@ -259,7 +259,7 @@ const (
 	apiCompletions = "completions"
 )
 
-// plan returns what is sent.
+// plan returns the load to send.
 func (o *loadOptions) plan(requests []simulate.Request) loadgen.Plan {
 	at := make([]time.Duration, len(requests))
 	for i := range requests {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/simulate"
 )
 
-// loadReport is what came of a load.
+// loadReport is the result of a load.
 type loadReport struct {
 	// Seconds is the time from the first request to the end of the last answer.
 	Seconds float64    `json:"seconds"`
@@ -32,7 +32,7 @@ type loadFlow struct {
 	loadOf
 }
 
-// loadOf is what came of some requests. Times are in seconds.
+// loadOf is the result of some requests. Times are in seconds.
 type loadOf struct {
 	Requests int `json:"requests"`
 	Answered int `json:"answered"`
@@ -42,7 +42,7 @@ type loadOf struct {
 	Wait  loadTimes `json:"wait"`
 	TTFT  loadTimes `json:"ttft"`
 	Total loadTimes `json:"total"`
-	// PromptTokens, CachedTokens and OutputTokens are those that the answers' usage has.
+	// PromptTokens, CachedTokens and OutputTokens are those in the answers' usage.
 	PromptTokens int64 `json:"promptTokens"`
 	CachedTokens int64 `json:"cachedTokens"`
 	OutputTokens int64 `json:"outputTokens"`
@@ -63,7 +63,7 @@ type loadTimes struct {
 // mostLoadFlows is the number of flows that a report shows one by one.
 const mostLoadFlows = 1000
 
-// loadFigures returns what came of the requests that were sent.
+// loadFigures returns the results of the requests that were sent.
 func loadFigures(requests []simulate.Request, report *loadgen.Report) *loadReport {
 	var all loadReport
 	flows := map[string]*loadOf{}

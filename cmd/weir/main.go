@@ -1,5 +1,5 @@
-// Command weir is the operator's tool: it shows and checks configurations, demonstrates what Weir does, and measures it.
-// `weir help` lists what it can do.
+// Command weir is the operator's tool: it shows and checks configurations, demonstrates what Weir does, and measures
+// it. `weir help` lists its commands.
 package main
 
 import (

@@ -64,7 +64,7 @@ func serveNoop(answers, addresses string) error {
 	return serveUntilSignal(func() error { return server.Serve(listener) }, server.Stop)
 }
 
-// serverOptions returns the same options as epp's, so that the two servers differ only in what they do.
+// serverOptions returns the same options as epp's, so that the two servers differ only in their work.
 func serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),

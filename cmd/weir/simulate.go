@@ -214,7 +214,7 @@ func (o *simulateOptions) run(stdout, stderr io.Writer) error {
 	return o.print(stdout, reports, simulate.WriteTable)
 }
 
-// print prints what came of it: everything as JSON, or a table.
+// print prints the result: everything as JSON, or a table.
 func (o *simulateOptions) print(
 	stdout io.Writer, reports []*simulate.Report, table func(io.Writer, []*simulate.Report) error,
 ) error {
@@ -299,7 +299,7 @@ func (o *simulateOptions) configurations() (runs []simulate.Options, problems []
 	return runs, problems
 }
 
-// inputs reads the configurations and the workload. Its error lists what is wrong with any of them.
+// inputs reads the configurations and the workload. Its error lists the problems of all of them.
 func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.Workload, err error) {
 	if len(o.configs)+len(o.profiles) == 0 {
 		o.profiles = []string{config.DefaultProfile}

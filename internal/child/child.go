@@ -1,4 +1,4 @@
-// Package child starts processes that do not outlive this one, and says how much processor time they use.
+// Package child starts processes that do not outlive this one, and measures their processor time.
 //
 // On Linux a child asks the kernel to kill it when its parent dies. That signal belongs to the thread that forked the
 // child, not to the process: were that thread to end (a goroutine that returns while locked to its thread ends it), the

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// maxLog is how much a Log keeps, in bytes: the beginning.
+// maxLog is the largest number of bytes that a Log keeps: the beginning.
 const maxLog = 8 << 20
 
-// Log keeps what a child writes, up to 8 MiB. The zero value is empty. Its methods may be called from any goroutine.
+// Log keeps the output of a child, up to 8 MiB. The zero value is empty. Its methods may be called from any goroutine.
 type Log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

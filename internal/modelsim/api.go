@@ -17,7 +17,7 @@ const (
 	responses
 )
 
-// apiPaths says where each API is served, apis how many there are.
+// apiPaths has the path of each API, apis is their number.
 var apiPaths = [...]string{"/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"}
 
 const apis = len(apiPaths)
@@ -38,7 +38,7 @@ type answer struct {
 	cached       []int  // of each answer's prompt, tokens that the cache had
 	limit        int    // output limit of each answer
 	includeUsage bool
-	details      bool // the usage says how much of the prompt was cached
+	details      bool // the usage has the cached part of the prompt
 
 	sent  []int // tokens of each answer that the stream has sent
 	event int   // number of the stream's next event, where events are numbered

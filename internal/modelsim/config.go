@@ -67,7 +67,7 @@ type Config struct {
 	// Records is the number of the latest requests that [Handler.Records] keeps; zero keeps none.
 	Records int
 
-	// RecordBodyBytes is how much of each body a record keeps.
+	// RecordBodyBytes is the part of each body that a record keeps.
 	RecordBodyBytes int
 
 	// TagHeader names the request header whose value is a record's tag, such as x-request-id or the tenant's.

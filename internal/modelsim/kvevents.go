@@ -14,7 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/zmtp"
 )
 
-// queued is how many messages wait for a subscriber; for a slower one, further messages are lost, as with ZeroMQ.
+// queued is the largest number of messages that wait for a subscriber; for a slower one, further messages are lost, as
+// with ZeroMQ.
 const queued = 1000
 
 // publisher publishes the changes of a KV cache as a vLLM's ZmqEventPublisher: a ZeroMQ PUB socket.

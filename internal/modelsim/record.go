@@ -21,7 +21,7 @@ func (o Outcome) String() string {
 	return [...]string{"in flight", "completed", "failed", "aborted"}[o]
 }
 
-// Record is what was observed of one inference request.
+// Record is the observation of one inference request.
 type Record struct {
 	Number    uint64 // from 1, in order of arrival
 	Tag       string // value of the request header Config.TagHeader
@@ -38,8 +38,8 @@ type Record struct {
 	Ended      time.Time // zero while in flight
 	Outcome    Outcome
 
-	// Prompt and Output are what the engine has worked for it, in tokens: the prompts, and all answers as far as they
-	// came before the client left. Zero while in flight, and without any work.
+	// Prompt and Output are the engine's work for it, in tokens: the prompts, and all answers as far as they came
+	// before the client left. Zero while in flight, and without any work.
 	Prompt, Output int
 }
 

@@ -20,7 +20,7 @@ type runner struct {
 
 	punctual bool // Config.Punctual
 
-	changed func([]engine.BlockChange) // told of changes of the KV cache; nil: nobody is
+	changed func([]engine.BlockChange) // told of changes of the KV cache; may be nil
 
 	maxLoad, maxRunning int
 }
@@ -67,7 +67,7 @@ func (r *runner) start(jobs []engine.Job) *work {
 	return w
 }
 
-// abandon ends what is left of the work, whose client has left, and copies its counts into tokens.
+// abandon ends the rest of the work, whose client has left, and copies its counts into tokens.
 func (r *runner) abandon(w *work, tokens []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +104,8 @@ func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err
 	}
 }
 
-// cachedOf copies how many tokens of each sequence's prompt the cache had. They are known from its first token on.
+// cachedOf copies the number of tokens of each sequence's prompt that the cache had. They are known from its first
+// token on.
 func (r *runner) cachedOf(w *work, cached []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

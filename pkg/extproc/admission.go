@@ -102,7 +102,7 @@ func (st *mainStream) confine(placement Placement) (Placement, error) {
 // leastSession is the length of a session's prompt in tokens of which nothing is known.
 const leastSession = 1000
 
-// rate asks which endpoints have the request's prompt cached. It returns nil if nobody knows.
+// rate asks for the endpoints that have the request's prompt cached. It returns nil if these are unknown.
 func (st *mainStream) rate(placement Placement) Affinity {
 	q := &st.request
 	if q.PromptUnknown {

@@ -6,7 +6,8 @@ import (
 	"github.com/weir-epp/weir/internal/heap"
 )
 
-// bytesPerSecond is how many bytes extend the deadline of a body by one second. A body may arrive at this rate forever.
+// bytesPerSecond is the number of bytes that extend the deadline of a body by one second. A body may arrive at this
+// rate forever.
 const bytesPerSecond = 64 << 10
 
 // deadline is when an awaited body has to be whole.

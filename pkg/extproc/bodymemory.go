@@ -25,7 +25,7 @@ type bodyMemory struct {
 	due        deadlines[*arrival]
 }
 
-// mostExpelled is how many bodies may be expelled to make room for one part of another.
+// mostExpelled is the largest number of bodies that may be expelled to make room for one part of another.
 const mostExpelled = 64
 
 // arrival is the record of one stream's body, which is arriving or has arrived.

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// cost returns what the queue charges for the request: what the gateway states, or the estimate in tokens, or 1. With an
-// estimate it returns what the request takes of the stock as well; else 0, which means as much as its cost.
+// cost returns the queue's charge for the request: the gateway's figure, or the estimate in tokens, or 1. With an
+// estimate it returns the request's tokens of the stock as well; else 0, which means as much as its cost.
 func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	q := &st.request
 	if q.StatedCost > 0 {
@@ -23,8 +23,8 @@ func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	return fairqueue.Cost(estimated.Cost), flowcontrol.Tokens(estimated.Stock)
 }
 
-// prompt returns the length of the request's prompt at its arrival, and what of it the best of the engines that it may use has
-// cached. It is known only with CostUncached, after rate.
+// prompt returns the length of the request's prompt at its arrival, and the part of it that the best of the engines
+// that it may use has cached. It is known only with CostUncached, after rate.
 func (st *mainStream) prompt() (p fairqueue.Prompt, known bool) {
 	c, a := st.grant.charge, st.grant.affinity
 	if st.cfg.Cost != CostUncached || c == nil {

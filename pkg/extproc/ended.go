@@ -18,20 +18,21 @@ type Tail interface {
 // Ended is a request that has ended, as its line in the log has it.
 type Ended struct {
 	At time.Time
-	// ID is its x-request-id; empty if nobody wanted to know when it began.
+	// ID is its x-request-id; empty if nothing asked for it at its beginning.
 	ID, Flow, Tier, Model, TargetModel string
 	Wait                               time.Duration
 	Bypass                             bool
 	// Endpoint is the one picked, and Served the one that served, if it is another.
 	Endpoint, Served string
 	Outcome          flowcontrol.Outcome
-	// Status is what the client got, 0 if that was not seen. After is the time from its arrival to the end of its answer.
+	// Status is the status that the client got, 0 if that was not seen. After is the time from its arrival to the end
+	// of its answer.
 	Status int
 	After  time.Duration
 	// Err is why it was rejected; nil if it was not.
 	Err        error
 	RetryAfter time.Duration
-	// Usage is what its answer has reported; Known is false if it has not.
+	// Usage is the usage that its answer has reported; Known is false if it reported none.
 	Usage usage.Tokens
 	Known bool
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Length is how much of an engine's context a request takes, in tokens.
+// Length is the part of an engine's context that a request takes, in tokens.
 type Length struct {
-	// Least is what its prompt certainly has. Likely is its prompt, as it is estimated, with the longest answer that it allows.
-	// Both are 0 if they are not known.
+	// Least is the certain length of its prompt. Likely is its prompt, as it is estimated, with the longest answer that
+	// it allows. Both are 0 if they are not known.
 	Least, Likely int64
 }
 
 // mostBytesPerToken is more than any tokenizer makes of text on average: runs of blanks are the longest tokens.
 const mostBytesPerToken = 32
 
-// lengthOf returns the length of a request. Of several prompts, or answers, nobody knows the longest.
+// lengthOf returns the length of a request. Of several prompts, or answers, the longest is unknown.
 func lengthOf(q *request.Request) (l Length) {
 	s := &q.Size
 	switch {
@@ -39,7 +39,7 @@ func lengthOf(q *request.Request) (l Length) {
 
 // TooLongError is the error for a prompt that no engine takes.
 type TooLongError struct {
-	// Least is what the prompt certainly has, and Most what the engines take, in tokens.
+	// Least is the certain length of the prompt, and Most the engines' limit, in tokens.
 	Least, Most int64
 }
 

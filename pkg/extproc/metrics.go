@@ -143,7 +143,7 @@ func (m *metrics) register(r prometheus.Registerer, further ...prometheus.Collec
 	return errors.Join(errs...)
 }
 
-// countCharge counts what was estimated for a request whose usage is known, and requests without usage.
+// countCharge counts the estimate of a request whose usage is known, and requests without usage.
 func (m *metrics) countCharge(c *metering.Charge, basis metering.Basis) {
 	switch basis {
 	case metering.ByUsage:

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A tenant with a quota of tokens is told what is left of it, in the headers that OpenAI's API has for that:
+// A tenant with a quota of tokens is told the rest of it, in the headers of OpenAI's API:
 //
 //	x-ratelimit-limit-tokens      the quota
 //	x-ratelimit-remaining-tokens  what is left of it after this request, of which the estimate counts
@@ -33,8 +33,8 @@ func quotaState(s *flowcontrol.QuotaStanding) []*corev3.HeaderValueOption {
 	}
 }
 
-// quotaOf returns the tenant whose quota counts the request, and how many tokens it is estimated to use; 0 means as many as
-// its cost.
+// quotaOf returns the tenant whose quota counts the request, and the number of tokens that it is estimated to use; 0
+// means as many as its cost.
 func (st *mainStream) quotaOf() (tenant string, uses int64) {
 	if tenant = st.request.Tenant; tenant == "" {
 		tenant = request.Anonymous

@@ -17,7 +17,7 @@ type requestBody struct {
 	announced int64
 
 	bytes []byte
-	// charged is what bodyMemory was charged: the capacity of bytes.
+	// charged is the charge to bodyMemory: the capacity of bytes.
 	charged int64
 	// whole reports whether bytes is the whole body. A first part tells nothing about the rest.
 	whole bool

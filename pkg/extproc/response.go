@@ -17,7 +17,7 @@ type response struct {
 	events bool
 	// released is when its headers were let go on; zero if they were not.
 	released time.Time
-	// early is what is held before the first token; nil unless the state is holding.
+	// early is the part held before the first token; nil unless the state is holding.
 	early *early
 	// reading is that of its usage.
 	reading metering.Reading
@@ -26,19 +26,19 @@ type response struct {
 	strip *usage.Strip
 	// tells is set if its headers tell the client the queue's state.
 	tells bool
-	// tellsQuota is set if its headers tell the client what is left of its quota.
+	// tellsQuota is set if its headers tell the client the rest of its quota.
 	tellsQuota bool
 	// elsewhere is the endpoint that served, if it is not the one picked.
 	elsewhere string
 }
 
-// early is what came of a response before its first token, while the headers are held.
+// early is the part of a response that came before its first token, while the headers are held.
 type early struct {
 	tokenWatch
 	bytes []byte
 }
 
-// maxEarlyBytes is how many bytes are kept of one response.
+// maxEarlyBytes is the largest number of bytes kept of one response.
 const maxEarlyBytes = 16 << 10
 
 // keep keeps the next part and reports whether there was room for it.

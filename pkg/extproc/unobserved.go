@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// unobservedRun is how many consecutive streams have to end too early before that is reported.
+// unobservedRun is the number of consecutive streams that have to end too early before that is reported.
 const unobservedRun = 16
 
 // unobservedWithin is how soon after Weir's last answer a stream ends too early.
 const unobservedWithin = 5 * time.Millisecond
 
-// unobservedAfter is how long no stream may have lived on before that is reported.
+// unobservedAfter is the time in which no stream may have lived on before that is reported.
 const unobservedAfter = time.Hour
 
 // unobservedEnvoys bounds the Envoys that are watched. Of more, the one is forgotten whose last stream ended first.
@@ -37,7 +37,7 @@ type unobserved struct {
 	envoys map[netip.Addr]*endings
 }
 
-// endings is what the ends of one Envoy's streams have shown.
+// endings is the record of the ends of one Envoy's streams.
 type endings struct {
 	atRequest, atHeaders int       // streams in a row that ended too early
 	lived                time.Time // when one ended last that had lived on

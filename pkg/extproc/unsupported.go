@@ -9,7 +9,7 @@ import (
 
 // UnsupportedError is the error for a request whose needs no endpoint meets that serves its model, ready or not.
 type UnsupportedError struct {
-	// Needs are the names of those needs, and Tag is what the client is told as the error's code.
+	// Needs are the names of those needs, and Tag is the error's code for the client.
 	Needs []string
 	Tag   string
 }

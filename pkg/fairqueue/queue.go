@@ -21,7 +21,7 @@ type FairRequestQueue struct {
 	charges       uint64 // number of charges of weighted tiers
 	reloaded      uint64 // and its value when weights, or the tiers that have one, may last have changed
 	budget        budget
-	attained      *attained   // with VTC and FairShare: what flows have attained lately
+	attained      *attained   // with VTC and FairShare: the service that flows have attained lately
 	shares        *fairShares // with FairShare
 	inflight      int         // requests in flight
 	arrivedSum    uint64      // Σ arrived of the waiting requests, which rolls over

@@ -8,14 +8,14 @@ import (
 
 // Config configures the election and the records.
 type Config struct {
-	// LeaseDuration is how long followers leave an unchanged Lease to its holder, 1 s to MaxLeaseDuration. Kubernetes
-	// stores whole seconds.
+	// LeaseDuration is the time for which followers leave an unchanged Lease to its holder, 1 s to MaxLeaseDuration.
+	// Kubernetes stores whole seconds.
 	LeaseDuration time.Duration
 	// RetryPeriod is the time between two renewals, and between two looks at the Leases of others: at least
 	// MinRetryPeriod and at most half of LeaseDuration.
 	RetryPeriod time.Duration
-	// TakeoverWindow is how long it takes until a record that no newer one follows counts as nothing, at most
-	// MaxTakeoverWindow; 0: the requests of others in flight do not count.
+	// TakeoverWindow is the time until a record without a newer one counts as nothing, at most MaxTakeoverWindow; 0:
+	// the requests of others in flight do not count.
 	TakeoverWindow time.Duration
 }
 

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// election is one replica's part in the election: it is told what the Lease was seen to be, and says what to write and
-// when. It is a pure state machine.
+// election is one replica's part in the election: it is told each sight of the Lease, and returns the Lease to write
+// and when. It is a pure state machine.
 //
 // Its invariants: leads changes to false only by a Lease with another holder; a Lease with another holder, unless it is one
 // to be relieved, is not replaced before it has been seen unchanged for its duration, by looks that are at most two pauses
@@ -23,12 +23,12 @@ type election struct {
 	looked time.Time             // at the Lease, the last time
 	lease  *coordinationv1.Lease // as last seen; nil: there is none, or it was never looked at
 	since  time.Time             // when this version was first seen; a Lease that vanished keeps its own
-	wait   time.Duration         // how long from then on it is its holder's; 0: nobody's
+	wait   time.Duration         // the time from then on for which it is its holder's; 0: no holder's
 	leads  bool
 	left   bool
 }
 
-// saw tells the election what the Lease is now; nil: there is none.
+// saw tells the election the present Lease; nil: there is none.
 func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
 	before, blind := e.lease, now.Sub(e.looked) > 2*e.pause
 	e.lease, e.looked = lease, now
@@ -111,7 +111,8 @@ func holderOf(l *coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-// durationOf returns how long a Lease is its holder's, 1 s to MaxLeaseDuration; usual if it says nothing sensible.
+// durationOf returns the time for which a Lease is its holder's, 1 s to MaxLeaseDuration; usual if the Lease states
+// none that makes sense.
 func durationOf(l *coordinationv1.Lease, usual time.Duration) time.Duration {
 	if s := l.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
 		return min(time.Duration(*s)*time.Second, MaxLeaseDuration)

@@ -26,7 +26,7 @@ type Elector struct {
 	// Owned by Run.
 	election election
 	unsure   bool // the Lease must be read before it is written
-	told     bool // what changed was last called with
+	told     bool // the last argument of changed
 	failure  failure
 }
 
@@ -76,7 +76,7 @@ func (e *Elector) Run(ctx context.Context) error {
 	return nil
 }
 
-// round looks at the Lease and writes it if it is time to. It returns how long the next round can wait.
+// round looks at the Lease and writes it if it is time to. It returns the time that the next round can wait.
 func (e *Elector) round(ctx context.Context) time.Duration {
 	err := e.act(ctx)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
@@ -94,7 +94,7 @@ func (e *Elector) round(ctx context.Context) time.Duration {
 	return wait
 }
 
-// act reads the Lease, where that is needed, and writes what the election proposes.
+// act reads the Lease, where that is needed, and writes the election's proposal.
 func (e *Elector) act(ctx context.Context) error {
 	if !e.election.leads || e.unsure {
 		lease, err := e.get(ctx)
@@ -140,7 +140,7 @@ func (e *Elector) giveUp(ctx context.Context) {
 	}
 }
 
-// leaveAgain looks at the Lease and returns what leave says of it then; of what is not known, the same as before.
+// leaveAgain looks at the Lease and returns the result of leave for it; for an unknown state, the same as before.
 func (e *Elector) leaveAgain(ctx context.Context, before *coordinationv1.Lease) *coordinationv1.Lease {
 	lease, err := e.get(ctx)
 	if err != nil {

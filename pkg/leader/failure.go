@@ -2,10 +2,10 @@ package leader
 
 import apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-// failure remembers what went wrong last, so that an outage is logged once and not each time.
+// failure remembers the last failure, so that an outage is logged once and not each time.
 type failure struct{ reason string }
 
-// failureNews is what is new about a failure.
+// failureNews is the news about a failure.
 type failureNews int
 
 const (

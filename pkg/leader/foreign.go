@@ -12,16 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// fallSteps is in how many steps a record falls to 0.
+// fallSteps is the number of steps in which a record falls to 0.
 const fallSteps = 60
 
-// Bounds of what is remembered: processes of one replica, and replicas, with those whose Leases are gone.
+// Bounds of the memory: processes of one replica, and replicas, with those whose Leases are gone.
 const (
 	maxProcesses  = 8
 	maxRemembered = 4 * maxReplicas
 )
 
-// forgetAfter, and five takeover windows, is how long a replica's Lease that does not change is kept. Every replica
+// forgetAfter, and five takeover windows, is the time for which a replica's unchanged Lease is kept. Every replica
 // renews its own within MaxLeaseDuration.
 const forgetAfter = 2 * MaxLeaseDuration
 
@@ -43,7 +43,7 @@ type Held struct {
 	Tokens   int64
 }
 
-// foreign is what other processes have in flight, by their records. It is a pure state machine.
+// foreign is the requests in flight of other processes, by their records. It is a pure state machine.
 type foreign struct {
 	window   time.Duration
 	boot     string // of this process, whose own record does not count
@@ -183,7 +183,7 @@ func (f *foreign) sweep(now time.Time) {
 	}
 }
 
-// left returns how many of fallSteps parts of a record still count.
+// left returns the number of fallSteps parts of a record that still count.
 func (f *foreign) left(now time.Time, p process) int {
 	step := f.window / fallSteps
 	if p.Total == 0 && len(p.ByEndpoint) == 0 || step <= 0 {
@@ -192,7 +192,7 @@ func (f *foreign) left(now time.Time, p process) int {
 	return int(max(0, fallSteps-max(0, now.Sub(p.seen))/step))
 }
 
-// fallen returns what counts of n, rounded up.
+// fallen returns the part of n that counts, rounded up.
 func fallen[N int | int64](n N, left int) N { return (n*N(left) + fallSteps - 1) / fallSteps }
 
 // stock returns the requests of others in flight at each of the endpoints. However many records there are, and whatever
@@ -239,7 +239,7 @@ func (f *foreign) stock(now time.Time, endpoints []Endpoint) []Held {
 	return counts
 }
 
-// cut cuts what counts at an endpoint to what is left of the most that may. Tokens without a request count as nothing.
+// cut cuts the counted requests at an endpoint to the rest of their limit. Tokens without a request count as nothing.
 func (h *Held) cut(most Held, left int) {
 	if most.Requests > 0 {
 		h.Requests = min(h.Requests, fallen(most.Requests, left))
@@ -252,8 +252,8 @@ func (h *Held) cut(most Held, left int) {
 	}
 }
 
-// spread adds a total to the endpoints, in proportion to their bounds; what is left of it after rounding down goes to the
-// first ones that have a bound, one each. Without any bound the endpoints count alike.
+// spread adds a total to the endpoints, in proportion to their bounds; the rest after rounding down goes to the first
+// ones that have a bound, one each. Without any bound the endpoints count alike.
 func spread(total int64, endpoints []Endpoint, add func(i int, n int64)) {
 	if len(endpoints) == 0 || total == 0 {
 		return
@@ -307,7 +307,7 @@ func (f *foreign) drains(now time.Time, within time.Duration) bool {
 	return false
 }
 
-// earlier returns what earlier processes of a replica left behind that still counts, newest first.
+// earlier returns the requests left by earlier processes of a replica that still count, newest first.
 func (f *foreign) earlier(now time.Time, lease string) []Earlier {
 	r := f.replicas[lease]
 	if r == nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ElectionAPI is what the election needs of the Leases of a namespace. Errors are those of the apiserver, and told apart
+// ElectionAPI is the election's access to the Leases of a namespace. Errors are those of the apiserver, and told apart
 // by their reasons: NotFound, AlreadyExists, Conflict.
 type ElectionAPI interface {
 	Get(ctx context.Context, name string) (*coordinationv1.Lease, error)
@@ -19,7 +19,7 @@ type ElectionAPI interface {
 	Update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
 }
 
-// API is what the records need of them.
+// API is the records' access to them.
 type API interface {
 	ElectionAPI
 	// List returns up to limit Leases that a label selector selects, and whether there are more.

@@ -20,16 +20,16 @@ const (
 	maxEarlier = 4   // earlier processes in one record
 )
 
-// InFlight is what a process has in flight.
+// InFlight is the requests in flight of a process.
 type InFlight struct {
 	// Total is the number of requests, at endpoints that left the pool too.
 	Total int `json:"total"`
 	// ByEndpoint has the number at each endpoint with any, by the endpoint's key; nil: they are too many to list, and
 	// Total is to be spread.
 	ByEndpoint map[string]int `json:"endpoints,omitempty"`
-	// Tokens and TokensByEndpoint are what these requests take of the stock in tokens. There are none where tokens are not
-	// bounded, or if an earlier version of Weir wrote the record; then only the requests count. A total without a list is to
-	// be spread, by the requests if those are listed.
+	// Tokens and TokensByEndpoint are the tokens of the stock that these requests take. There are none where tokens are
+	// not bounded, or if an earlier version of Weir wrote the record; then only the requests count. A total without a
+	// list is to be spread, by the requests if those are listed.
 	Tokens           int64            `json:"tokens,omitempty"`
 	TokensByEndpoint map[string]int64 `json:"endpointTokens,omitempty"`
 }
@@ -37,7 +37,7 @@ type InFlight struct {
 // unlisted returns the totals alone.
 func (f InFlight) unlisted() InFlight { return InFlight{Total: f.Total, Tokens: f.Tokens} }
 
-// Record is what a replica says of itself in its Lease.
+// Record is a replica's statement about itself in its Lease.
 type Record struct {
 	// Boot is the boot ID of the process that writes it.
 	Boot string `json:"boot"`
@@ -46,7 +46,7 @@ type Record struct {
 	// Draining tells that it stops; for people.
 	Draining bool `json:"draining,omitempty"`
 	InFlight
-	// Earlier has what earlier processes of this replica left behind.
+	// Earlier has the requests that earlier processes of this replica left behind.
 	Earlier []Earlier `json:"earlier,omitempty"`
 }
 
@@ -147,7 +147,7 @@ func (f InFlight) check(at, boot string) error {
 	return checkList(at+"endpointTokens", f.TokensByEndpoint, MaxTokens)
 }
 
-// checkList checks what a record lists by endpoint.
+// checkList checks a record's list by endpoint.
 func checkList[N int | int64](at string, list map[string]N, most N) error {
 	for key, n := range list {
 		if len(key) > maxKey {

@@ -18,12 +18,12 @@ const PoolLabel = "weir.dev/pool"
 // maxReplicas bounds the Leases of replicas that are read.
 const maxReplicas = 64
 
-// endTimeout bounds what the last record of a process may take.
+// endTimeout bounds the time of the last record of a process.
 const endTimeout = 2 * time.Second
 
-// Part is what a replica tells and is told.
+// Part is a replica's exchange with the others.
 type Part struct {
-	// InFlight returns what this process has in flight now.
+	// InFlight returns this process's requests in flight now.
 	InFlight func() InFlight
 	// Changed is called when Stock may have changed.
 	Changed func()
@@ -31,7 +31,7 @@ type Part struct {
 	Failed func()
 }
 
-// Replicas keeps this replica's Lease, and knows what the others' say.
+// Replicas keeps this replica's Lease, and knows the others'.
 type Replicas struct {
 	config Config
 	me     Identity
@@ -68,8 +68,8 @@ func NewReplicas(config Config, me Identity, pool string, leases API, part Part,
 	}
 }
 
-// Stock returns what other processes have in flight at each of the endpoints, which are asked for only if they have
-// anything in flight; else it returns nil. It is safe for concurrent use.
+// Stock returns the requests in flight of other processes at each of the endpoints, which are asked for only if they
+// have anything in flight; else it returns nil. It is safe for concurrent use.
 func (r *Replicas) Stock(now time.Time, endpoints func() []Endpoint) []Held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +95,8 @@ func (r *Replicas) Look() {
 	}
 }
 
-// overlapLooks is how many times as often records are written and read while two replicas may dispatch, since one of them
-// stops: so that what neither knows of the other is well below what is dispatched in a retry period.
+// overlapLooks is the factor by which records are written and read more often while two replicas may dispatch, since
+// one of them stops: so that what neither knows of the other is well below what is dispatched in a retry period.
 const overlapLooks = 4
 
 // pause returns the time until the next round.
@@ -214,7 +214,7 @@ func (r *Replicas) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 	return append(leases, *own), nil
 }
 
-// saw takes in what the Leases say.
+// saw takes in the content of the Leases.
 func (r *Replicas) saw(leases []coordinationv1.Lease, age func(*coordinationv1.Lease) time.Duration) {
 	r.mu.Lock()
 	bad := r.foreign.saw(time.Now(), leases, age)
@@ -289,7 +289,7 @@ func set(m *map[string]string, key, value string) {
 	(*m)[key] = value
 }
 
-// age returns how long ago a Lease was written, by the apiserver's clock; 0 if that cannot be told.
+// age returns the time since a Lease was written, by the apiserver's clock; 0 if that is unknown.
 func (r *Replicas) age(l *coordinationv1.Lease) time.Duration {
 	at := stampOf(l)
 	if at.IsZero() || !r.stamped {

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fieldManager is who owns the field endpoints, by the apiserver's record.
+// fieldManager is the owner of the field endpoints, by the apiserver's record.
 const fieldManager = "weir-leader"
 
-// SliceAPI is what the publication needs of the one EndpointSlice.
+// SliceAPI is the publication's access to the one EndpointSlice.
 type SliceAPI interface {
 	Get(ctx context.Context) (*discoveryv1.EndpointSlice, error)
 	// Patch applies a JSON merge patch.

@@ -70,7 +70,7 @@ func (a *adapterNames) page(id scheduling.EndpointID, s *scheduling.AdapterState
 	}
 }
 
-// forget forgets what the endpoints that are not ready have said.
+// forget forgets the statements of endpoints that are not ready.
 func (a *adapterNames) forget(ready func(scheduling.EndpointID) bool) {
 	a.mu.Lock()
 	gone := slices.DeleteFunc(slices.Collect(maps.Keys(a.listed)), ready)

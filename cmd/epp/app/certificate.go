@@ -19,14 +19,14 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore"
 )
 
-// certificate is what a server presents to its clients: a self-signed certificate, or one from files that may change.
+// certificate is a server's certificate for its clients: a self-signed certificate, or one from files that may change.
 type certificate struct {
 	log      logr.Logger
 	crt, key string // files; empty: self-signed
 	current  atomic.Pointer[tls.Certificate]
 }
 
-// selfSignedLife outlasts any process. Nobody verifies a self-signed certificate, so expiry would protect nobody.
+// selfSignedLife outlasts any process. No client verifies a self-signed certificate, so expiry would protect none.
 const selfSignedLife = 10 * 365 * 24 * time.Hour
 
 // newCertificate loads the pair in dir, or makes a self-signed one if dir is empty. The flags that ask for TLS and name

@@ -12,12 +12,12 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// configSource returns what the configuration is made from, without the text of the file.
+// configSource returns the sources of the configuration, without the text of the file.
 func (o *Options) configSource() config.Source {
 	return config.Source{Text: []byte(o.ConfigText), Profile: o.Profile, Override: o.Override}
 }
 
-// configName returns what messages call the configuration.
+// configName returns the configuration's name in messages.
 func (o *Options) configName() string {
 	switch {
 	case o.ConfigFile != "":
@@ -85,7 +85,7 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 	return d, text, invalid, nil
 }
 
-// advise logs warnings about what is allowed but hardly intended, with the endpoints that are known.
+// advise logs warnings about settings that are allowed but hardly intended, with the known endpoints.
 func advise(d *config.Document, endpoints []scheduling.Endpoint, hashed bool, log logr.Logger) {
 	_, warnings := shown(*d, hashed)
 	for _, w := range append(warnings, d.EndpointWarnings(endpoints)...) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// newDebugServer serves over HTTP what names flows or takes processor time: the status page, the configuration in use,
-// the waiters, and profiles. It has no authentication, and therefore a listener of its own (ADR 0025).
+// newDebugServer serves over HTTP the pages that name flows or take processor time: the status page, the configuration
+// in use, the waiters, and profiles. It has no authentication, and therefore a listener of its own (ADR 0025).
 func newDebugServer(a *App) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/config", func(w http.ResponseWriter, _ *http.Request) {

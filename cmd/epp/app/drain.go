@@ -9,7 +9,7 @@ import (
 // the very end.
 const drainLook = 20 * time.Millisecond
 
-// answerTime is how long rejections and the ends of streams may take to reach Envoy.
+// answerTime is the longest time in which rejections and the ends of streams reach Envoy.
 const answerTime = time.Second
 
 // drain stops accepting requests, in the order that doc.go describes. It returns when nothing is in flight, when the

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// flags is the command line: Options, the keys of the configuration that have a flag, and what only Main needs.
+// flags is the command line: Options, the keys of the configuration that have a flag, and the parts that only Main
+// needs.
 type flags struct {
 	Options
 

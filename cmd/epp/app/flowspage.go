@@ -13,7 +13,7 @@ const (
 	flowsMost  = 10_000
 )
 
-// waitingFlows lists who waits, since when and why.
+// waitingFlows lists the waiting flows, with the times and the reasons.
 type waitingFlows struct {
 	Queued int `json:"queued"` // waiting requests, of all flows
 	Flows  int `json:"flows"`  // flows with waiting requests, shown or not

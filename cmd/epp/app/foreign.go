@@ -8,14 +8,14 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// tellInFlight returns what this process has in flight, for its record. Under the controller's lock it only copies.
+// tellInFlight returns this process's requests in flight, for its record. Under the controller's lock it only copies.
 func (p *Pool) tellInFlight() leader.InFlight {
 	var total int
 	loads := p.loadsAnd(func() { total = p.board.Total() })
 	return inFlightOf(total, loads)
 }
 
-// inFlightOf returns what a record says of so many requests, of which these are at the endpoints of the pool.
+// inFlightOf returns a record's content for so many requests, of which these are at the endpoints of the pool.
 func inFlightOf(total int, loads []load) leader.InFlight {
 	f := leader.InFlight{Total: min(total, leader.MaxInFlight), ByEndpoint: map[string]int{}}
 	for _, l := range loads {

@@ -157,7 +157,7 @@ func (f *flags) refuseForeign() error {
 func (f *flags) warnForeign(log logr.Logger) {
 	var given []string
 	for _, flag := range foreignFlags {
-		// Theirs are on by default, so that charts turn off what is not there.
+		// Theirs are on by default, so that charts turn off features that are not there.
 		if f.set.Changed(flag.name) && !(flag.boolean && f.set.Lookup(flag.name).Value.String() == "false") {
 			given = append(given, "--"+flag.name+" ("+flag.why+")")
 		}

@@ -23,7 +23,7 @@ const (
 	pingTimeout = 10 * time.Second
 )
 
-// messageMargin is what a message has besides its body: the headers in the first one, and the protocol's own fields.
+// messageMargin is the size of a message besides its body: the headers in the first one, and the protocol's own fields.
 const messageMargin = 1 << 20
 
 // The gRPC health services.
@@ -43,16 +43,16 @@ var (
 	whenReady  = []string{serviceReadiness, extprocv3.ExternalProcessor_ServiceDesc.ServiceName}
 )
 
-// neededReceiveLimit returns what the longest accepted message must be able to have, in bytes. It is far above
-// limits.maxBodyBytes: a message that gRPC refuses is a failed processor to Envoy, which then, if it fails open, sends the
-// request on without queueing. A body over the limit has to arrive to be answered with too-large. The buffers of Envoy
-// bound the size of one message.
+// neededReceiveLimit returns the size that the longest accepted message must be able to have, in bytes. It is far above
+// limits.maxBodyBytes: a message that gRPC refuses is a failed processor to Envoy, which then, if it fails open, sends
+// the request on without queueing. A body over the limit has to arrive to be answered with too-large. The buffers of
+// Envoy bound the size of one message.
 func neededReceiveLimit(limits config.Limits) int {
 	return int(min(max(limits.MaxBodyBytes, limits.MaxBodyBytesTotal)+limits.MaxHeaderBytes+messageMargin, math.MaxInt32))
 }
 
-// receiveLimit returns the size of the longest accepted message, in bytes: what the configuration needs, or more if the
-// flag asks for it.
+// receiveLimit returns the size of the longest accepted message, in bytes: the size that the configuration needs, or
+// more if the flag asks for it.
 func (o *Options) receiveLimit(limits config.Limits) (int, error) {
 	needed := neededReceiveLimit(limits)
 	if o.GRPCMaxRecvMsgSize == 0 {

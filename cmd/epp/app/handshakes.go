@@ -18,7 +18,7 @@ import (
 // record.
 const prefaceStart = "PRI *"
 
-// tellAgain is how long after a line about a kind of failed handshake there is none about another one of that kind.
+// tellAgain is the shortest time between two lines about failed handshakes of one kind.
 const tellAgain = 10 * time.Minute
 
 // Why a TLS handshake failed; values of the label reason.
@@ -31,8 +31,8 @@ const (
 
 var handshakeReasons = []string{handshakePlaintext, handshakeNoCertificate, handshakeCertificate, handshakeOther}
 
-// handshakeAdvice is what the log says of the failures that only an operator can end: an Envoy that cannot connect fails
-// open, and nobody would learn why requests bypass the queue.
+// handshakeAdvice is the log's advice on the failures that only an operator can end: an Envoy that cannot connect fails
+// open, and the reason why requests bypass the queue would stay unknown.
 var handshakeAdvice = map[string]string{
 	handshakePlaintext: "a plaintext client at the TLS port: its requests do not pass Weir; start epp with " +
 		"--secure-serving=false, or give Envoy's cluster TLS (transport_socket)",

@@ -35,7 +35,7 @@ func alsoHashed[V any](of map[string]V) map[string]V {
 // ownSeed is the secret of the hashes of prompts where none is configured, and no other replica has to make the same.
 var ownSeed = rand.Text()
 
-// converted returns the configurations of the controller and the streams, with what the options add.
+// converted returns the configurations of the controller and the streams, with the options' additions.
 func (o *Options) converted(d *config.Document) (flowcontrol.Config, extproc.Config) {
 	flow, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
 	if streams.Affinity.Seed == "" && !o.kubernetes() {

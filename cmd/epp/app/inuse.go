@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// configuration is the configuration in use and what is to be said about it. It is safe for concurrent use.
+// configuration is the configuration in use, with the remarks about it. It is safe for concurrent use.
 type configuration struct {
 	source string // where it comes from, for people
 	hashed bool   // identities are shown as hashes (--hash-flow-keys)

@@ -16,7 +16,7 @@ type lengths struct {
 	least int64
 }
 
-// lists takes what an endpoint's list of models states.
+// lists takes the content of an endpoint's list of models.
 func (p *Pool) lists(id scheduling.EndpointID, listing scrape.Listing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -81,7 +81,7 @@ func (l *load) circuit() string {
 	return "closed"
 }
 
-// oldest returns for how long the oldest request in flight has been at the endpoint; 0 if there is none.
+// oldest returns the time that the oldest request in flight has been at the endpoint; 0 if there is none.
 func (l *load) oldest(now time.Time) time.Duration {
 	if l.engine.Oldest.IsZero() {
 		return 0

@@ -17,7 +17,7 @@ const (
 	// CollectPercent is the collector's percentage, as in GOGC.
 	CollectPercent  = 400
 	memoryBase      = 512 << 20 // bytes, beside the bodies
-	containerFilled = 0.9       // the part of the container's limit, which counts what the collector does not see
+	containerFilled = 0.9       // the part of the container's limit, which also counts memory that the collector does not see
 )
 
 // tuneMemory sets the garbage collector of the whole process, which records up to so many MiB.

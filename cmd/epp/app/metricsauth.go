@@ -31,7 +31,7 @@ const (
 	askTimeout   = 4 * time.Second
 )
 
-// readers knows, by the apiserver, who may read the metrics.
+// readers knows the permitted readers of the metrics, by the apiserver.
 type readers struct {
 	tokens      authenticator.Token
 	permissions authorizer.Authorizer
@@ -110,8 +110,8 @@ func (r *readers) refuse(request *http.Request) (status int, why string) {
 	return http.StatusOK, ""
 }
 
-// tokenReviews asks the apiserver whose a token is. The library's own authenticator returns an error for an unknown token,
-// too, so nobody could tell it from an outage.
+// tokenReviews asks the apiserver whose a token is. The library's own authenticator returns an error for an unknown
+// token, too, so it could not be told from an outage.
 type tokenReviews struct {
 	client authenticationv1.TokenReviewInterface
 }

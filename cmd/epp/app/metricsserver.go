@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds on what a client of the HTTP ports holds: a connection on which it sends nothing, before, within and after a
-// request, an answer that it does not read, and, with others, the memory of so many scrapes.
+// Bounds on a client of the HTTP ports: a connection on which it sends nothing, before, within and after a request, an
+// answer that it does not read, and, with others, the memory of so many scrapes.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second

@@ -14,8 +14,8 @@ const (
 	maxTargetsShown = 8    // of a model
 )
 
-// namesTable writes what each objective and model stands for and where that comes from, then the resources that are not
-// in use and why. Without any there is no table.
+// namesTable writes the meaning and the source of each objective and model, then the resources that are not in use and
+// why. Without any there is no table.
 func (n *naming) namesTable(line func(format string, args ...any)) {
 	in := n.names.Load()
 	if len(in.Objectives)+len(in.Models)+len(in.OtherTargets)+len(in.Verdicts) == 0 {

@@ -66,7 +66,7 @@ func targetsOf(list []names.Target) (targets []request.Target) {
 	return targets
 }
 
-// use notes which names are in use, and tells the source what has become of its resources. The caller holds Pool.mu.
+// use notes the names in use, and tells the source the result for each of its resources. The caller holds Pool.mu.
 func (n *naming) use(merged names.Names) {
 	n.names.Store(&merged)
 	if n.source != nil {

@@ -33,7 +33,7 @@ const MaxRecord = 1024
 // DebugOff as the debug port means that there is no listener for debugging.
 const DebugOff = -1
 
-// Options is what the program is started with: the flags, or the choice of a test. The comments name the flags.
+// Options are the program's options at its start: the flags, or the choice of a test. The comments name the flags.
 type Options struct {
 	// BindAddress is the address of all listeners except the one for debugging; empty: all interfaces (--bind-address).
 	BindAddress string

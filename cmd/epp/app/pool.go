@@ -33,15 +33,15 @@ type Pool struct {
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
 	recorder   *recording.Recorder // nil: none
-	index      *prefix.Index       // what the endpoints have cached
+	index      *prefix.Index       // the endpoints' cached prompts
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
-	naming     naming              // its own comments say what guards it
+	naming     naming              // its own comments name its guards
 
 	replication *replication         // nil: nothing is known of other replicas
 	scraper     *scrape.Scraper      // nil: no metrics of engines are read
 	events      *kvevents.Subscriber // nil: no KV events of engines are followed
 
-	// prepared is what the streams prepare their requests with, before the controller's lock.
+	// prepared has the parts that prepare the streams' requests, before the controller's lock.
 	prepared atomic.Pointer[prepared]
 
 	// lengths are the longest contexts that endpoints have stated; nil: none has.
@@ -57,11 +57,11 @@ type Pool struct {
 	scheduler *scheduling.Scheduler
 	flow      flowcontrol.Config
 	streams   extproc.Config                        // RoutesByModel follows the snapshot, the names the cluster's resources
-	clamped   string                                // what was last logged of the reservations
+	clamped   string                                // the last log line about the reservations
 	told      map[scheduling.EndpointID]leader.Held // what the controller knows of others' work, where that is not 0
 	heard     map[scheduling.EndpointID]int         // what counts of the foreign load that engines show, where that is not 0
 
-	foreignTotal  atomic.Int64 // what counts of others' work, in requests
+	foreignTotal  atomic.Int64 // the counted part of others' work, in requests
 	foreignTokens atomic.Int64 // and in tokens
 }
 

@@ -17,7 +17,7 @@ const (
 	open                            // the process does not drain
 )
 
-// conditionNames says what does not hold, for people.
+// conditionNames names the conditions that do not hold, for people.
 var conditionNames = map[condition]string{
 	listening: "starting", synced: "not synced", leading: "not the leader", open: "draining",
 }
@@ -27,7 +27,7 @@ type readiness struct {
 	health *health.Server
 
 	mu    sync.Mutex
-	holds condition // those that hold
+	holds condition // the conditions that hold
 }
 
 // newReadiness returns a readiness that waits for everything to listen. Code that wires a part that another condition

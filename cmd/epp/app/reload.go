@@ -26,7 +26,7 @@ func (a *App) configChanged(text []byte, err error) {
 	first := !a.watched
 	a.watched = true
 	if first && err == nil && bytes.Equal(text, a.loaded) {
-		return // what the program was started with, valid or not
+		return // the text that the program was started with, valid or not
 	}
 	a.loaded = nil
 	result := reloadRefused
@@ -85,8 +85,8 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 	return fields, nil
 }
 
-// capBody lowers the limit of bodies to what the gRPC server, whose own limit is set at the start, can receive. Above
-// that, a request would end with an error of the stream instead of too-large.
+// capBody lowers the limit of bodies to the limit of the gRPC server, which is set at the start. Above that, a request
+// would end with an error of the stream instead of too-large.
 func (a *App) capBody(d *config.Document) {
 	if most := int64(a.receiveLimit - messageMargin); d.Limits.MaxBodyBytes > most {
 		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond its limit at the start; "+

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-epp/weir/pkg/leader"
 )
 
-// resignTime is how long a process that stops waits, at the end of its drain, for its Lease to be given up.
+// resignTime is the time that a process that stops waits, at the end of its drain, for its Lease to be given up.
 const resignTime = 3 * time.Second
 
 // Pod is the pod that the program runs in, by its environment.
@@ -38,7 +38,7 @@ func ownPod() Pod {
 	return Pod{Name: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Namespace: os.Getenv("NAMESPACE"), IP: os.Getenv("POD_IP")}
 }
 
-// replication is what this replica has to do with the others of its pool.
+// replication is this replica's part among the others of its pool.
 type replication struct {
 	cluster         *kube.Cluster
 	namespace, pool string // of the Leases, and the value of their label
@@ -109,7 +109,7 @@ func (r *replication) elect(
 	r.metrics.elects()
 	r.elector = leader.NewElector(o.Leader, leader.ElectionLease(r.pool), me, leases, func(is bool) {
 		r.leads.Store(is)
-		r.replicas.Look() // so that what the last leader dispatched just now is known
+		r.replicas.Look() // so that the last leader's newest dispatches are known
 		r.metrics.leads(is)
 		if is || !r.handsOver.Load() {
 			leads(is)
@@ -201,7 +201,7 @@ func (m *replicationMetrics) leads(leads bool) {
 	m.leader.Set(value)
 }
 
-// failed returns what counts a failure of one kind.
+// failed returns the counter of failures of one kind.
 func (m *replicationMetrics) failed(of string) func() { return m.failures.WithLabelValues(of).Inc }
 
 // Describe implements prometheus.Collector.

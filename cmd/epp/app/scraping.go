@@ -115,7 +115,8 @@ func (p *Pool) engineOf(id scheduling.EndpointID) (status scrape.Status, known b
 	return status, known && !status.At.IsZero()
 }
 
-// engineColumns are the columns of a table with what an engine says: its running and waiting requests, and how old that is.
+// engineColumns are the columns of a table with an engine's report: its running and waiting requests, and the report's
+// age.
 func (p *Pool) engineColumns(id scheduling.EndpointID, now time.Time) string {
 	e, known := p.engineOf(id)
 	if !known {

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// inUse returns what is in use at the start, as keys and values for the log: the profile, the bounds of a backend that
-// reports no slots, the unit of cost, how usage is learned, which slots the endpoints have reported, and the keys that
-// the file and the flags have changed in the profile.
+// inUse returns the settings in use at the start, as keys and values for the log: the profile, the bounds of a backend
+// that reports no slots, the unit of cost, how usage is learned, which slots the endpoints have reported, and the keys
+// that the file and the flags have changed in the profile.
 func (a *App) inUse(d *config.Document) []any {
 	c := d.RequestQueueController
 	lower, upper := bounds(d)

@@ -18,7 +18,7 @@ func (a *App) statisticsPage(w http.ResponseWriter, r *http.Request) {
 	_ = out.Encode(a.pool.controller.Statistics(limit)) // an error: the reader is gone
 }
 
-// flowsLimit returns how many flows a page may show, and answers the request if that is wrong.
+// flowsLimit returns the number of flows that a page may show, and answers the request if that is wrong.
 func flowsLimit(w http.ResponseWriter, r *http.Request) (limit int, ok bool) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {

@@ -45,7 +45,7 @@ func fairness(d *config.Document, gap, bound float64) string {
 	return fmt.Sprintf("%.0f\t%.0f", gap, bound)
 }
 
-// inTokens shows what is at an endpoint in tokens, and their bound, where they are bounded.
+// inTokens shows the tokens at an endpoint, and their bound, where they are bounded.
 func inTokens(s *scheduling.Share) string {
 	if s.TokenBound == 0 {
 		return "-\t-"

@@ -117,7 +117,7 @@ func (a *App) tierTable(d *config.Document, line func(format string, args ...any
 	return nil
 }
 
-// whyNot puts what is lacking in brackets.
+// whyNot puts the missing conditions in brackets.
 func whyNot(lacks string) string {
 	if lacks == "" {
 		return ""

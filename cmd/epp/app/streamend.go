@@ -19,7 +19,7 @@ type streamEnd struct {
 	open map[grpc.ServerStream]struct{}
 }
 
-// statusWriter is what gRPC's transport stream offers beyond its interface; a test checks that it still does.
+// statusWriter is the part of gRPC's transport stream beyond its interface; a test checks that it still does.
 type statusWriter interface {
 	WriteStatus(st *status.Status) error
 }
@@ -39,7 +39,7 @@ func (s *streamEnd) intercept(srv any, stream grpc.ServerStream, _ *grpc.StreamS
 	return handler(srv, stream)
 }
 
-// end ends every open stream and returns how many there were.
+// end ends every open stream and returns their number.
 func (s *streamEnd) end() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

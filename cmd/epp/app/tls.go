@@ -29,13 +29,13 @@ var cipherSuites = func() map[string]uint16 {
 
 func cipherSuiteNames() []string { return slices.Sorted(maps.Keys(cipherSuites)) }
 
-// spoken is what of TLS a server speaks.
+// spoken is the part of TLS that a server speaks.
 type spoken struct {
 	least  uint16
 	suites []uint16 // of TLS 1.2; nil: those of crypto/tls
 }
 
-// spoken returns what of TLS the options, which are valid, allow.
+// spoken returns the part of TLS that the options, which are valid, allow.
 func (o *Options) spoken() spoken {
 	s := spoken{least: tlsVersions[o.TLSMinVersion]}
 	for _, name := range o.TLSCipherSuites {

@@ -14,7 +14,7 @@ type kvCache struct {
 	known     []block // [0] is the end of the list of kept blocks: its newer is the oldest, its older the newest
 	vacant    []int32 // indexes in known that are free
 	byHash    map[uint64]int32
-	kept      int // number of known blocks that nobody holds
+	kept      int // number of known blocks that no sequence holds
 	evictions uint64
 
 	found []int32 // of the last find
@@ -27,14 +27,14 @@ type kvCache struct {
 type block struct {
 	hash         uint64
 	holders      int32
-	older, newer int32 // its neighbours among those that are kept
+	older, newer int32 // its neighbours among the kept ones
 }
 
 func newKVCache(blockSize, total int) kvCache {
 	return kvCache{blockSize: blockSize, total: total, known: make([]block, 1), byHash: map[uint64]int32{}}
 }
 
-// blocksFor returns how many blocks the tokens need.
+// blocksFor returns the number of blocks that the tokens need.
 func blocksFor(tokens, blockSize int) int { return (tokens + blockSize - 1) / blockSize }
 
 // admit makes a sequence that holds nothing hold the cached blocks at the beginning of its prompt, and blocks for as many
@@ -137,7 +137,7 @@ func (k *kvCache) take(blocks int) {
 	}
 }
 
-// evict frees a block that nobody holds.
+// evict frees a block that no sequence holds.
 func (k *kvCache) evict(id int32) {
 	hash := k.known[id].hash
 	delete(k.byHash, hash)
@@ -208,7 +208,7 @@ func (k *kvCache) free(s *sequence) {
 	s.blocks, s.published, s.shared = 0, 0, s.shared[:0]
 }
 
-// link makes a block the newest of those that are kept.
+// link makes a block the newest of the kept ones.
 func (k *kvCache) link(id int32) {
 	last := k.known[0].older
 	k.known[id].older, k.known[id].newer = last, 0
@@ -216,7 +216,7 @@ func (k *kvCache) link(id int32) {
 	k.kept++
 }
 
-// unlink takes a block out of those that are kept.
+// unlink takes a block out of the kept ones.
 func (k *kvCache) unlink(id int32) {
 	b := k.known[id]
 	k.known[b.older].newer, k.known[b.newer].older = b.newer, b.older

@@ -2,7 +2,7 @@ package body
 
 import "github.com/weir-epp/weir/internal/splitmix"
 
-// BytesPerToken is the length of a token in bytes of a prompt's text, where nobody estimates it.
+// BytesPerToken is the length of a token in bytes of a prompt's text, where it is not estimated.
 const BytesPerToken = 4
 
 // Sizes of blocks.
@@ -12,7 +12,7 @@ const (
 
 	largeBlockBytes = 8 << 10 // of the blocks after them
 	manyBlocks      = 512
-	// mostBlocks is how many blocks are made at most, in 12 KiB of memory; the rest of the prompt has none.
+	// mostBlocks is the largest number of blocks, in 12 KiB of memory; the rest of the prompt has none.
 	mostBlocks = 1024
 	// shortestMedia is the length in bytes below which a medium is hashed like text: there may be thousands in a body.
 	shortestMedia = 1 << 10
@@ -44,7 +44,7 @@ func BlockSize(n int) int {
 	}
 }
 
-// TokensIn returns how many tokens the first n blocks have.
+// TokensIn returns the number of tokens of the first n blocks.
 func (b *Blocks) TokensIn(n int) int64 {
 	if n == 0 || b.Bytes == 0 {
 		return 0

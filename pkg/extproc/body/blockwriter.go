@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/splitmix"
 )
 
-// blockWriter makes blocks of what is written to it.
+// blockWriter makes blocks of the bytes written to it.
 type blockWriter struct {
 	body   []byte
 	media  []span // in the body, ascending

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxParts is how many parts a form may have. Starlette refuses more than 1,000 fields or 1,000 files.
+// MaxParts is the largest number of parts of a form. Starlette refuses more than 1,000 fields or 1,000 files.
 const MaxParts = 2000
 
 // maxBoundary is the longest boundary, in bytes (RFC 2046, section 5.1.1).
@@ -157,7 +157,7 @@ func (s *partScanner) next() (*part, error) {
 
 const crlf = "\r\n"
 
-// maxHead is how many bytes the headers of a part may have. python-multipart accepts 4096 for each.
+// maxHead is the largest number of bytes of a part's headers. python-multipart accepts 4096 for each.
 const maxHead = 16 << 10
 
 // read reads a part's headers, including the blank line after them, through lines, which is set to read head. It

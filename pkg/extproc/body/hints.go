@@ -2,8 +2,8 @@ package body
 
 import "math"
 
-// Hints are what nvext.agent_hints says of how a request should be served, in Dynamo's extension of OpenAI's API. Each is
-// Absent if it is missing or null; a number in a string counts, and what cannot be read, or is below 0, is 0.
+// Hints are the wishes of a request in nvext.agent_hints, Dynamo's extension of OpenAI's API. Each is Absent if it is
+// missing or null; a number in a string counts, and a number that is unreadable, or below 0, is 0.
 type Hints struct {
 	// Priority and StrictPriority are those of the request's class.
 	Priority, StrictPriority int64

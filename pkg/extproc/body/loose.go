@@ -7,9 +7,9 @@ package body
 type loose struct {
 	open  int
 	start int
-	// counted is how many of its bytes count as text, or not at all.
+	// counted is the number of its bytes that count as text, or not at all.
 	counted int64
-	// tool is set if it is what a tool was called with, in which nothing is fetched.
+	// tool is set if it is the arguments of a tool's call, in which nothing is fetched.
 	tool bool
 }
 
@@ -19,7 +19,7 @@ type medium struct {
 	open int
 	// named is set if only the type "base64" says so, and base64 if that is the type.
 	named, base64 bool
-	// parts and bytes are the base64 so far, and before is how many media came before it.
+	// parts and bytes are the base64 so far, and before is the number of media before it.
 	parts, bytes int64
 	before       int
 }
@@ -77,7 +77,7 @@ func (s *scanner) beginMedium(open int) {
 	}
 }
 
-// memberEnds ends what has begun with the member that ends here, inside open brackets.
+// memberEnds ends the parts that have begun with the member that ends here, inside open brackets.
 func (s *scanner) memberEnds(open int) {
 	if s.loose.open == open {
 		bytes := int64(s.i-s.loose.start) - s.loose.counted

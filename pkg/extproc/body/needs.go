@@ -1,6 +1,6 @@
 package body
 
-// Needs are what a body asks of an engine that not every engine can do.
+// Needs are a body's demands that not every engine can meet.
 type Needs struct {
 	// Image, Audio and Video are set if a part of the prompt is one, or sound, or video.
 	Image, Audio, Video bool
@@ -179,7 +179,7 @@ func (s *scanner) formatAsks() (asks bool, err error) {
 	return asks, err
 }
 
-// needs returns what was found.
+// needs returns the needs found.
 func (s *scanner) needs() Needs {
 	var kinds mediaKinds
 	for _, k := range s.kinds {

@@ -1,18 +1,18 @@
 package body
 
-// Rerank and score read a text together with each of others. Pairs is how much that is, of the fields in which APIs take
-// them: one text or as many as there are others (query, queries, text_1, data_1), and the others (documents, items, text_2,
-// data_2, and texts and inputs, which may stand alone).
+// Rerank and score read a text together with each of others. Pairs measures that, of the fields in which APIs take
+// them: one text or as many as there are others (query, queries, text_1, data_1), and the others (documents, items,
+// text_2, data_2, and texts and inputs, which may stand alone).
 
-// pairKeys are the keys, in two parts: what stands on one side, and on the other.
+// pairKeys are the keys, in two parts: those of one side, and those of the other.
 var pairKeys = map[string]promptKey{
 	"query": query, "queries": queries, "text_1": text1, "data_1": data1,
 	"documents": documents, "items": items, "text_2": text2, "data_2": data2, "texts": texts, "inputs": inputs,
 }
 
-// pairs returns how much has to be read of the pairs: a text that is alone on its side once for each on the other side.
-// An engine reads one field of each side, and nobody tells which: the two that are most to read count, so that a field more
-// makes no request look smaller.
+// pairs returns the bytes to read of the pairs: a text that is alone on its side once for each on the other side. An
+// engine reads one field of each side, and nobody tells which: the two that are most to read count, so that a field
+// more makes no request look smaller.
 func (p *promptParts) pairs() Prompt {
 	all := Prompt{Prompts: 1}
 	for _, part := range p[query:] {
@@ -30,7 +30,7 @@ func (p *promptParts) pairs() Prompt {
 	return all
 }
 
-// readWith returns how much has to be read of two sides together, so many bytes in so many texts on each.
+// readWith returns the bytes to read of two sides together, so many bytes in so many texts on each.
 func readWith(one, other, ones, others int64) int64 {
 	switch { // all are below 2^31
 	case ones <= 1 && others > 1:

@@ -5,23 +5,25 @@ import (
 	"slices"
 )
 
-// Prompt is how much an engine has to read of a body: the strings of messages, prompt, input, system and instructions, at
-// any depth and without keys that an API may have, and the JSON of tools and of what they were called with, which engines
-// show to the model as it is. Media that are part of the body (data URLs, and base64 where an API expects it) are no text.
+// Prompt measures the part of a body that an engine has to read: the strings of messages, prompt, input, system and
+// instructions, at any depth and without keys that an API may have, and the JSON of tools and of what they were called
+// with, which engines show to the model as it is. Media that are part of the body (data URLs, and base64 where an API
+// expects it) are no text.
 type Prompt struct {
 	// Text is its length in bytes, after escapes are decoded.
 	Text int64
-	// Numbers is how many tokens it names by number: those in the arrays of prompt and input.
+	// Numbers is the number of tokens that it names by number, in the arrays of prompt and input.
 	Numbers int64
-	// Frames is how many tokens an engine puts around its messages, and around each text of a list.
+	// Frames is the number of tokens that an engine puts around its messages, and around each text of a list.
 	Frames int64
-	// Media is how many parts it has whose size in tokens the body does not tell: those media, and what an engine fetches by
-	// a URL or keeps under a name.
+	// Media is the number of its parts whose size in tokens the body does not tell: those media, and the parts that an
+	// engine fetches by a URL or keeps under a name.
 	Media int64
-	// Rest is how many bytes it has besides, in fields that no API defines: keys, numbers, literals and what is between them.
+	// Rest is the number of its other bytes, in fields that no API defines: keys, numbers, literals and the bytes
+	// between them.
 	Rest int64
-	// Prompts is how many prompts the body has. Each gets its own answers. It is 1 unless prompt is a list, or messages one
-	// of lists.
+	// Prompts is the number of prompts in the body. Each gets its own answers. It is 1 unless prompt is a list, or
+	// messages one of lists.
 	Prompts int64
 }
 
@@ -119,7 +121,7 @@ func (s *scanner) isItem(c byte) bool {
 	}
 }
 
-// frame counts what is around a value that begins with c, inside so many open brackets and braces of the measured part.
+// frame counts the frame of a value that begins with c, inside so many open brackets and braces of the measured part.
 func (s *scanner) frame(c byte, inList bool, open, braces int) {
 	p := &s.parts[s.measured]
 	switch {

@@ -42,12 +42,12 @@ type Fields struct {
 	HasPriority bool
 	// Hints are those of nvext.
 	Hints Hints
-	// Prompt is how long the prompt is, and Pairs how long what rerank and score read instead.
+	// Prompt is the length of the prompt, and Pairs that of the texts that rerank and score read instead.
 	Prompt, Pairs Prompt
 	// Rest is the length of all other values that an engine may show to the model, in bytes, and PairsRest that of the values
 	// that Pairs measures.
 	Rest, PairsRest int64
-	// Needs are what it asks of an engine that not every engine can do.
+	// Needs are its demands that not every engine can meet.
 	Needs Needs
 	// spans are the values of the first keys of the prompt, which templates show, and of cache_salt and prompt_cache_key.
 	// They end at 0 if the body has none.

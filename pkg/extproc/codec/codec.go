@@ -11,7 +11,7 @@ import (
 	protobuf "google.golang.org/protobuf/proto"
 )
 
-// codec is gRPC's own codec of Protobuf, which it asks for what it does not do itself.
+// codec is gRPC's own codec of Protobuf, for all messages that this one does not handle itself.
 type codec struct{ encoding.CodecV2 }
 
 // New returns the codec, for grpc.ForceServerCodecV2. It is safe for concurrent use.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// maxDepth is how many structs and lists may lie in each other. Claims of a token are 3 deep.
+// maxDepth is the largest depth of structs and lists in each other. Claims of a token are 3 deep.
 const maxDepth = 32
 
 // The tags of a Struct, a ListValue and a Value.

@@ -25,7 +25,7 @@ type Counts struct {
 // Set sets a number, from 0 to 2^40.
 func (c *Counts) Set(which Count, n int64) { c.n[which], c.there[which] = n, true }
 
-// Tokens returns what the numbers come to, in every API's words the same, and reports whether that is the whole usage:
+// Tokens returns the sums of the numbers, in every API's words the same, and reports whether that is the whole usage:
 // without the input or the output it is what is known so far. With promptOnly the output may be missing, since there is
 // none. A usage that says how much of its input was cached (Cached) has all of it in Input.
 func (c *Counts) Tokens(promptOnly bool) (t Tokens, known bool) {

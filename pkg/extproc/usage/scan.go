@@ -134,7 +134,7 @@ func (s *scan) write(b []byte) {
 	}
 }
 
-// inside reads bytes of a string and returns how many it read. It looks at each byte twice at most, however many escapes
+// inside reads bytes of a string and returns their number. It looks at each byte twice at most, however many escapes
 // there are.
 func (s *scan) inside(b []byte) int {
 	if s.escaped {

@@ -29,10 +29,10 @@ const (
 	commentLine                  // a line that belongs to no event
 )
 
-// maxEvent is how many bytes of an event are held. A longer one stays.
+// maxEvent is the largest number of bytes of an event that are held. A longer one stays.
 const maxEvent = 16 << 10
 
-// Next returns what is to be passed on of the stream after its next part. end is set with the last part. The result is
+// Next returns the part of the stream to pass on after its next part. end is set with the last part. The result is
 // valid until the next call; part must not be changed before that.
 func (s *Strip) Next(part []byte, end bool) []byte {
 	b, i, first := part, 0, -1 // first is the index of the held event's first byte
@@ -42,7 +42,7 @@ func (s *Strip) Next(part []byte, end bool) []byte {
 		s.held = nil
 	}
 	var kept []byte
-	from, cut := 0, false // what is between kept and from is out
+	from, cut := 0, false // the bytes between kept and from are out
 	drop := func(start, end int) {
 		kept, from, cut = append(kept, b[from:start]...), end, true
 	}
@@ -127,7 +127,7 @@ func (s *Strip) begin(c byte, i, first int) int {
 	return first
 }
 
-// Rest returns what is held, when the stream has ended without a last part.
+// Rest returns the held part, when the stream has ended without a last part.
 func (s *Strip) Rest() []byte {
 	rest := s.held
 	s.held = nil

@@ -31,7 +31,7 @@ func (r *Reader) Write(b []byte) {
 // answer, and not more than that unless the engine sends events without tokens.
 func (r *Reader) Events() int64 { return r.lines.events }
 
-// Ended reports whether the response has come to its end by what it says itself: the JSON document is whole, or the last
+// Ended reports whether the response has come to its end by its own statement: the JSON document is whole, or the last
 // event of its stream was there. Some clients leave then, before the connection says so.
 func (r *Reader) Ended() bool {
 	if r.events {
