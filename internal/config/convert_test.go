@@ -68,7 +68,7 @@ usage: body
 requestBody: always
 passOn: queue
 limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxHeaders: 98, bodyTimeout: 5s, maxFlows: 4 }
-scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], affinity: prefix, affinityScope: flow, affinitySession: "cookie:s", affinitySeed: x, tieBreak: random, fallbacks: 7, prefillThreshold: 8, prefillTokens: 9,
+scheduling: { filters: [ready], affinity: prefix, affinityScope: flow, affinitySession: "cookie:s", affinitySeed: x, tieBreak: random, fallbacks: 7, prefillThreshold: 8, prefillTokens: 9,
   policy: mindrouter, mindrouter: { loaded: 1, utilisation: 2, utilisationUnknown: 3, queue: 4, queueSlope: 0.5, throughput: 6, latency: 7, latencyUnknown: 8, priority: 9, scale: 10s, alpha: 0.11 } }
 `))
 	if err != nil {
@@ -128,7 +128,7 @@ scheduling: { filters: [ready], scorers: [ { name: least-stock, weight: 5 } ], a
 	if text := fmt.Sprintf("%+v", streams); !strings.HasSuffix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
-	want = "{Policy:mindrouter Points:{Loaded:1 Utilisation:2 UtilisationUnknown:3 Queue:4 Throughput:6 Latency:7 LatencyUnknown:8 Priority:9 QueueSlope:500000 Alpha:110000 Scale:10s} Filters:[ready] Scorers:[{Name:least-stock Weight:5}] Picker:max-score TieBreak:random Fallbacks:7 PrefillThreshold:8 PrefillTokens:9}"
+	want = "{Policy:mindrouter Points:{Loaded:1 Utilisation:2 UtilisationUnknown:3 Queue:4 Throughput:6 Latency:7 LatencyUnknown:8 Priority:9 QueueSlope:500000 Alpha:110000 Scale:10s} Filters:[ready] TieBreak:random Fallbacks:7 PrefillThreshold:8 PrefillTokens:9}"
 	if text := fmt.Sprintf("%+v", d.SchedulingConfig()); text != want {
 		t.Errorf("got %s", text)
 	}

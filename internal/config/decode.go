@@ -188,6 +188,8 @@ func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Va
 		name := camelCase(path, key.Value, names)
 		i := slices.Index(names, name)
 		switch {
+		case i < 0 && dec.ours && goneKeys[join(path, name)] != "":
+			dec.report(join(path, key.Value), key, "%s", goneKeys[join(path, name)])
 		case i < 0:
 			dec.report(join(path, key.Value), key, unknownField+"%s", dec.suggest(path, key.Value, names))
 		case given[name] != "":
@@ -200,6 +202,12 @@ func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Va
 			dec.decode(join(path, name), value, target.Field(i))
 		}
 	}
+}
+
+// goneKeys says for each key of an earlier version what to write instead.
+var goneKeys = map[string]string{
+	"scheduling.scorers": "is gone: leave it out, or write policy: none for an empty list",
+	"scheduling.picker":  "is gone: leave it out; tieBreak chooses among equal endpoints",
 }
 
 // unknownField begins the problem of a key that does not exist.

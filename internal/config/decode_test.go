@@ -50,6 +50,13 @@ func TestDecodeProblems(t *testing.T) {
 			"fairRequestQueue: { totalCapcity: 5 }",
 			[]string{"fairRequestQueue.totalCapcity: unknown field (did you mean totalCapacity?) (line 1)"},
 		},
+		"keys of an earlier version": {
+			"scheduling: { scorers: [], picker: max-score }",
+			[]string{
+				"scheduling.scorers: is gone: leave it out, or write policy: none for an empty list (line 1)",
+				"scheduling.picker: is gone: leave it out; tieBreak chooses among equal endpoints (line 1)",
+			},
+		},
 		"unknown field, nothing near": {
 			"spam: 1",
 			[]string{"spam: unknown field (line 1)"},

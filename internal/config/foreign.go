@@ -13,8 +13,8 @@ var foreignGroups = []string{"inference.networking.x-k8s.io/", "llm-d.ai/"}
 
 // foreignKeys says for each key of such a document what to write instead.
 var foreignKeys = map[string]string{
-	"plugins":            "write scheduling: { filters, scorers, picker }, or nothing: Weir counts each endpoint's requests",
-	"schedulingProfiles": "write scheduling: { filters, scorers, picker }; there is one profile",
+	"plugins":            "write scheduling: { filters, policy, tieBreak }, or nothing: Weir counts each endpoint's requests",
+	"schedulingProfiles": "write scheduling: { filters, policy, tieBreak }; there is one profile",
 	"featureGates":       "leave it out: the queue is on unless requestQueueController.enabled is false",
 	"flowControl":        "write fairRequestQueue: { totalCapacity, flowCapacity, queueTTL } and tiers",
 	"saturationDetector": "write requestQueueController: { slotsPerBackend }",

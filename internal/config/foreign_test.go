@@ -67,7 +67,7 @@ func TestForeignKeysAreDocumented(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"scheduling: { filters: [ready, subset, model], scorers: [ { name: least-stock, weight: 1 } ], picker: max-score }",
+		"scheduling: { filters: [ready, subset, model], policy: cost, tieBreak: rotate }",
 		"requestQueueController: { enabled: true, watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }",
 		"fairRequestQueue: { totalCapacity: 1000, flowCapacity: 100, queueTTL: 60s }\ntiers: [ { name: default } ]",
 	} {

@@ -119,7 +119,7 @@ func (k key) rangeIn(comment string) (bad, right []string) {
 }
 
 // elementNames names the elements of lists, for a problem of a key in them to be the only one.
-var elementNames = strings.NewReplacer("tiers: [ { ", "tiers: [ { name: default, ", "scorers: [ { ", "scorers: [ { name: least-stock, ",
+var elementNames = strings.NewReplacer("tiers: [ { ", "tiers: [ { name: default, ",
 	"classes: [ { ", "classes: [ { name: c, ", "uncachedBuckets: [ { ", "uncachedBuckets: [ { bucket: b, ", "models: [ { ", "models: [ { name: m, ", "targets: [ { ", "targets: [ { name: t, ",
 	"status: { any", "status: { shed")
 

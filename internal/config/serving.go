@@ -285,21 +285,13 @@ type Scheduling struct {
 	// Default: Each leaves out only endpoints that cannot serve the request.
 	Filters []string `yaml:"filters" default:"[ready, subset, model]" sets:"scheduling.Filters" page:"rare"`
 	// The comparison of endpoints: cost (the tokens that an engine has to read for a request, times the endpoint's
-	// load) or mindrouter (points for a loaded model, utilisation, requests there, speed and priority). With mindrouter
-	// affinity must be off.
+	// load), mindrouter (points for a loaded model, utilisation, requests there, speed and priority; affinity must be off
+	// then) or none (all are alike, and tieBreak chooses).
 	//
 	// Default: A sum of points has no weights that are right under every load.
 	Policy string `yaml:"policy" default:"cost" sets:"scheduling.Policy"`
 	// Points of policy mindrouter; docs/routing.md has the formula.
 	MindRouter MindRouter `yaml:"mindrouter"`
-	// Comparison of endpoints: least-stock, or none, with which all are alike.
-	//
-	// Default: Least requests is right while nothing is known of an engine's load or cache.
-	Scorers []Scorer `yaml:"scorers" default:"[{name: least-stock}]" sets:"scheduling.Scorers" page:"rare"`
-	// Choice of the endpoint by the scores: max-score.
-	//
-	// Default: There is no other.
-	Picker string `yaml:"picker" default:"max-score" sets:"scheduling.Picker" page:"rare"`
 	// Part of a request by which Weir finds the endpoint that has its prompt in the KV cache: prefix (the beginning of
 	// its prompt, for which the request body is read), session (the name of its session) or off. A request then goes to
 	// the endpoint with the fewest tokens to read, times the endpoint's load. docs/routing.md explains its metrics.
@@ -390,14 +382,4 @@ type MindRouter struct {
 	//
 	// Default: That of MindRouter: the last three answers are two thirds of the mean.
 	Alpha Decimal `yaml:"alpha" default:"0.3" sets:"scheduling.Points.Alpha" page:"rare"`
-}
-
-// Scorer is a scorer and its weight.
-type Scorer struct {
-	// Name of the comparison: least-stock (fewest requests dispatched and not complete).
-	Name string `yaml:"name" sets:"scheduling.Scorers[].Name" page:"rare"`
-	// Without effect, since there is one comparison. From 1 to 1000.
-	//
-	// Default: It changes nothing.
-	Weight int64 `yaml:"weight" default:"1" sets:"scheduling.Scorers[].Weight" page:"rare"`
 }

@@ -112,7 +112,7 @@ func (b *Board) adapterRegret(q *Query, bound Bound, except *EndpointSet) (token
 		return 0, false
 	}
 	f := b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start())
-	p := b.scheduler.picker.pick(f, b.scheduler.by, nil)
+	p := best(f, b.scheduler.by, nil)
 	if p < 0 {
 		return 0, false
 	}

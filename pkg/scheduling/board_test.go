@@ -106,7 +106,7 @@ func TestSetScheduler(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 1)
 	b.SetScheduler(mustNew(t, func(c *Config) { c.Filters = []string{FilterReady} }))
 	wantPlaced(t, b, q, BelowLower, 0)
-	b.SetScheduler(mustNew(t, func(c *Config) { c.Scorers = nil }))
+	b.SetScheduler(mustNew(t, func(c *Config) { c.Policy = PolicyNone }))
 	wantPlaced(t, b, q, BelowLower, 1)
 }
 

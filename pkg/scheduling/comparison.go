@@ -100,13 +100,11 @@ func (alike) bonus() (Standing, bool) { return 0, false }
 
 // comparison returns the comparison that a configuration asks for.
 func (c *Config) comparison() comparison {
-	switch {
-	case c.Policy == PolicyMindRouter:
+	switch c.Policy {
+	case PolicyMindRouter:
 		return &pointed{c.Points}
-	case len(c.Scorers) == 0:
+	case PolicyNone:
 		return alike{}
 	}
 	return delay{}
 }
-
-func scorerNames() []string { return []string{ScorerLeastStock} }

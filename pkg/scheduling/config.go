@@ -9,17 +9,13 @@ import (
 
 // Limits of a Config.
 const (
-	MaxScorers   = 16
-	MaxWeight    = 1000
 	MaxFallbacks = 8
 	// MaxPrefillTokens is the most tokens that a prefill engine may be given to read.
 	MaxPrefillTokens = 1 << 30
 )
 
-// The pickers and the ways to break a tie.
+// The ways to break a tie.
 const (
-	PickerMaxScore = "max-score"
-
 	TieFirst  = "first"
 	TieRotate = "rotate"
 	TieRandom = "random"
@@ -29,23 +25,20 @@ const (
 const (
 	PolicyCost       = "cost"
 	PolicyMindRouter = "mindrouter"
+	PolicyNone       = "none"
 )
 
 // Config configures how an endpoint is chosen.
 type Config struct {
-	// Policy is how endpoints are compared: cost (by the tokens that a request costs there) or mindrouter (by Points).
+	// Policy is how endpoints are compared: cost (by the tokens that a request costs there), mindrouter (by Points) or none
+	// (all are alike).
 	Policy string `json:"policy"`
 	// Points are the constants of policy mindrouter.
 	Points Points `json:"points"`
 	// Filters names the filters that rule endpoints out. ready is required, since only ready endpoints may get
 	// requests. Without subset or model, a request's subset or model is ignored.
 	Filters []string `json:"filters"`
-	// Scorers names the comparison of endpoints: least-stock, or none, and then all endpoints tie. At most 16, each at most
-	// once; there is one.
-	Scorers []ScorerConfig `json:"scorers"`
-	// Picker turns scores into a choice: max-score.
-	Picker string `json:"picker"`
-	// TieBreak chooses among equal scores: rotate, first or random.
+	// TieBreak chooses among equal endpoints: rotate, first or random.
 	TieBreak string `json:"tieBreak"`
 	// Fallbacks is the number of further endpoints, next best first, that are named after the chosen one; 0 to 8.
 	Fallbacks int `json:"fallbacks"`
@@ -57,21 +50,12 @@ type Config struct {
 	PrefillTokens int64 `json:"prefillTokens"`
 }
 
-// ScorerConfig names a comparison. A sum of one has no use for a weight, so it changes nothing (ADR 0139).
-type ScorerConfig struct {
-	Name string `json:"name"`
-	// Weight is 1 to 1000.
-	Weight int `json:"weight"`
-}
-
 // DefaultConfig returns a configuration with every filter, Weir's own count, and rotation among equals.
 func DefaultConfig() Config {
 	return Config{
 		Policy:    PolicyCost,
 		Points:    DefaultPoints(),
 		Filters:   []string{FilterReady, FilterSubset, FilterModel},
-		Scorers:   []ScorerConfig{{Name: ScorerLeastStock, Weight: 1}},
-		Picker:    PickerMaxScore,
 		TieBreak:  TieRotate,
 		Fallbacks: 0,
 
@@ -83,7 +67,7 @@ func DefaultConfig() Config {
 // Validate reports every problem at once, as invalid.Problems.
 func (c Config) Validate() error {
 	var ps invalid.Problems
-	var filters, scorers invalid.Names
+	var filters invalid.Names
 	for i, name := range c.Filters {
 		at := invalid.At("Filters", i)
 		_ = filters.Check(&ps, at, name) && invalid.OneOf(&ps, at, name, filterNames())
@@ -91,17 +75,8 @@ func (c Config) Validate() error {
 	if !slices.Contains(c.Filters, FilterReady) {
 		ps.Add(invalid.At("Filters"), invalid.Shown(fmt.Sprint(c.Filters)), "must contain %s", FilterReady)
 	}
-	if n := len(c.Scorers); n > MaxScorers {
-		ps.Add(invalid.At("Scorers"), invalid.Shown(fmt.Sprintf("%d scorers", n)), "must be at most %d", MaxScorers)
-	}
-	for i, scorer := range c.Scorers {
-		name := invalid.At("Scorers", i, "Name")
-		_ = scorers.Check(&ps, name, scorer.Name) && invalid.OneOf(&ps, name, scorer.Name, scorerNames())
-		invalid.Within(&ps, invalid.At("Scorers", i, "Weight"), scorer.Weight, 1, MaxWeight)
-	}
-	invalid.OneOf(&ps, invalid.At("Policy"), c.Policy, []string{PolicyCost, PolicyMindRouter})
+	invalid.OneOf(&ps, invalid.At("Policy"), c.Policy, []string{PolicyCost, PolicyMindRouter, PolicyNone})
 	c.Points.check(&ps)
-	invalid.OneOf(&ps, invalid.At("Picker"), c.Picker, pickerNames())
 	invalid.OneOf(&ps, invalid.At("TieBreak"), c.TieBreak, []string{TieRotate, TieFirst, TieRandom})
 	invalid.Within(&ps, invalid.At("Fallbacks"), c.Fallbacks, 0, MaxFallbacks)
 	invalid.Within(&ps, invalid.At("PrefillThreshold"), c.PrefillThreshold, 0, MaxPrompt)

@@ -21,15 +21,10 @@ func TestValidate(t *testing.T) {
 		{"unknown filter", func(c *Config) { c.Filters[1] = "subnet" }, []string{`Filters[1]: "subnet": must be one of model, ready, subset`}},
 		{"filter twice", func(c *Config) { c.Filters[2] = FilterReady }, []string{`Filters[2]: "ready": must be unique`}},
 		{"ready left out", func(c *Config) { c.Filters = []string{FilterModel} }, []string{`Filters: [model]: must contain ready`}},
-		{"unknown scorer", func(c *Config) { c.Scorers[0].Name = "luck" }, []string{`Scorers[0].Name: "luck": must be one of least-stock`}},
-		{"scorer twice", func(c *Config) { c.Scorers = append(c.Scorers, c.Scorers[0]) }, []string{`Scorers[1].Name: "least-stock": must be unique`}},
-		{"no weight", func(c *Config) { c.Scorers[0].Weight = 0 }, []string{"Scorers[0].Weight: 0: must be from 1 to 1000"}},
-		{"too much weight", func(c *Config) { c.Scorers[0].Weight = 1001 }, []string{"Scorers[0].Weight: 1001"}},
-		{"too many scorers", func(c *Config) { c.Scorers = make([]ScorerConfig, 17) }, []string{"Scorers: 17 scorers: must be at most 16"}},
-		{"picker", func(c *Config) { c.Picker = "" }, []string{`Picker: "": must be one of max-score`}},
+		{"policy", func(c *Config) { c.Policy = "luck" }, []string{`Policy: "luck": must be one of cost, mindrouter, none`}},
 		{"tie-break", func(c *Config) { c.TieBreak = "coin" }, []string{`TieBreak: "coin": must be one of rotate, first, random`}},
 		{"fallbacks", func(c *Config) { c.Fallbacks = 9 }, []string{"Fallbacks: 9: must be from 0 to 8"}},
-		{"all at once", func(c *Config) { *c = Config{Fallbacks: -1} }, []string{"Filters:", "Picker:", "TieBreak:", "Fallbacks: -1"}},
+		{"all at once", func(c *Config) { *c = Config{Fallbacks: -1} }, []string{"Filters:", "Policy:", "TieBreak:", "Fallbacks: -1"}},
 	}
 	for _, c := range cases {
 		config := DefaultConfig()
@@ -52,7 +47,7 @@ func TestValidate(t *testing.T) {
 
 // The registries are sorted.
 func TestRegistries(t *testing.T) {
-	for _, names := range [][]string{filterNames(), scorerNames(), pickerNames()} {
+	for _, names := range [][]string{filterNames()} {
 		for i := 1; i < len(names); i++ {
 			if names[i-1] >= names[i] {
 				t.Errorf("%q before %q", names[i-1], names[i])

@@ -85,8 +85,8 @@
 // By MindRouter's points ([Points]) the highest total goes first instead; the standing is then the part of the total
 // that does not depend on the request.
 //
-// The comparison is an interface (comparison.go). It looks at one endpoint at a time and never at the others. Without any
-// scorer in a configuration, all endpoints are alike.
+// The comparison is an interface (comparison.go). It looks at one endpoint at a time and never at the others. With policy none
+// all endpoints are alike.
 //
 // Ties go to the next endpoint in ring order after the last one picked (rotate), to the lowest ID (first), or to one
 // drawn from the caller's random source (random). The ring order is that of EndpointID.

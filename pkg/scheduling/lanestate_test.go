@@ -105,13 +105,13 @@ func TestManyLanes(t *testing.T) {
 	checkInvariants(t, b)
 }
 
-// Rotation goes round the lane, wherever its last endpoint is in the pool, with and without exceptions and scorers.
+// Rotation goes round the lane, wherever its last endpoint is in the pool, with and without exceptions and a comparison.
 func TestRotationGoesRound(t *testing.T) {
-	for _, scorers := range [][]ScorerConfig{nil, DefaultConfig().Scorers} {
+	for _, policy := range []string{PolicyNone, PolicyCost} {
 		for _, n := range []int{20, 300} {
 			for _, model := range []string{"", "even", "odd"} {
 				for _, except := range [][]EndpointID{nil, {0}, {1, 2, EndpointID(n - 1)}} {
-					b := many(mustNew(t, func(c *Config) { c.Scorers = scorers }), nil, n)
+					b := many(mustNew(t, func(c *Config) { c.Policy = policy }), nil, n)
 					q := prepare(t, b, Ask{Model: model})
 					var want, got []EndpointID
 					for id := range EndpointID(n) {
@@ -126,7 +126,7 @@ func TestRotationGoesRound(t *testing.T) {
 						b.Release(&r)
 					}
 					if !slices.Equal(got, want) {
-						t.Errorf("%d endpoints, model %q, except %v, scorers %v: %v", n, model, except, scorers, got)
+						t.Errorf("%d endpoints, model %q, except %v, policy %v: %v", n, model, except, policy, got)
 					}
 				}
 			}
@@ -209,7 +209,7 @@ func TestModelsOfTheSameEndpoints(t *testing.T) {
 	}
 }
 
-// A lane that was not asked about for long, or since its scorers changed, answers as one that was never asked before.
+// A lane that was not asked about for long, or since its comparison changed, answers as one that was never asked before.
 func TestLaneCatchesUp(t *testing.T) {
 	s := mustNew(t)
 	b := many(s, nil, 300)
@@ -229,7 +229,7 @@ func TestLaneCatchesUp(t *testing.T) {
 			}
 		}
 		if changes == 10 {
-			b.SetScheduler(mustNew(t, func(c *Config) { c.Scorers = nil }))
+			b.SetScheduler(mustNew(t, func(c *Config) { c.Policy = PolicyNone }))
 		}
 		want, fewest := 0, 1<<30
 		for id := EndpointID(1); id < 300; id += 2 {
@@ -244,7 +244,7 @@ func TestLaneCatchesUp(t *testing.T) {
 		if b.scheduler == s && b.Stock(got)-1 != fewest {
 			t.Fatalf("after %d changes: placed where %d are, not %d", changes, b.Stock(got)-1, fewest)
 		}
-		if b.scheduler != s && got != 299 { // without scorers all are equal: the next one in ring order
+		if b.scheduler != s && got != 299 { // with policy none all are equal: the next one in ring order
 			t.Fatalf("placed at %d, want 299", got)
 		}
 		checkInvariants(t, b)

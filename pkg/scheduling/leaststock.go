@@ -2,9 +2,6 @@ package scheduling
 
 import "math/bits"
 
-// ScorerLeastStock is the name in Config.Scorers of the comparison by the load that Weir counts itself.
-const ScorerLeastStock = "least-stock"
-
 // leastStock is the standing of an endpoint by its projected load: the requests there after this pick, relative to its
 // upper bound b (without one, to a single request):
 //

@@ -2,34 +2,8 @@ package scheduling
 
 import "math/rand/v2"
 
-// picker chooses from a field and returns a position, or -1. It changes nothing except the random source, which is nil
-// unless ties are broken at random. A new one is a file with such a function, and a line in the registry.
-type picker struct {
-	name string
-	pick func(f *field, by comparison, random *rand.Rand) int32
-}
-
-// pickers is the registry, sorted by name.
-var pickers = []picker{{PickerMaxScore, best}}
-
-func pickerByName(name string) (picker, bool) {
-	for _, p := range pickers {
-		if p.name == name {
-			return p, true
-		}
-	}
-	return picker{}, false
-}
-
-func pickerNames() []string {
-	names := make([]string, 0, len(pickers))
-	for _, p := range pickers {
-		names = append(names, p.name)
-	}
-	return names
-}
-
-// best picks the endpoint where the request costs least. Where nothing is known of it, that is the one with the highest
+// best picks the endpoint of a field where the request costs least, and returns its position, or -1. It changes nothing except
+// the random source, which is nil unless ties are broken at random. Where nothing is known of it, that is the one with the highest
 // standing: among equals the first in the field's order, or a random one. The endpoints that have cached more of its prompt
 // than all others are compared with the best of these.
 func best(f *field, by comparison, random *rand.Rand) int32 {

@@ -9,7 +9,7 @@ func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	if !b.laneHasRoomFor(q, bound, 0) {
 		return Reservation{}
 	}
-	p := b.scheduler.picker.pick(b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start()), b.scheduler.by, b.lot())
+	p := best(b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start()), b.scheduler.by, b.lot())
 	if p < 0 {
 		return Reservation{}
 	}
@@ -45,7 +45,7 @@ func (b *Board) Regret(q *Query, bound Bound, except *EndpointSet) (tokens int64
 	if !b.laneHasRoomFor(q, bound, 0) {
 		return 0, false
 	}
-	p := b.scheduler.picker.pick(b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start()), b.scheduler.by, nil)
+	p := best(b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start()), b.scheduler.by, nil)
 	if p < 0 {
 		return 0, false
 	}

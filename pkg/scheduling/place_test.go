@@ -76,10 +76,9 @@ func TestTieBreak(t *testing.T) {
 	})
 }
 
-// The one picker decides among endpoints that are all full by tokens as among others: it is asked once, in the pool, in a
-// large lane and in a small one, and what it says is what is picked. One that is not full comes before those that are,
-// whatever the request likes.
-func TestThePickerDecidesAmongFullEndpoints(t *testing.T) {
+// A choice among endpoints that are all full by tokens is like that among others, in the pool, in a large lane and in a small
+// one. One that is not full comes before those that are, whatever the request likes.
+func TestChoiceAmongFullEndpoints(t *testing.T) {
 	const n = 3 * few
 	for name, ask := range map[string]Ask{
 		"the pool":     {},
@@ -98,19 +97,11 @@ func TestThePickerDecidesAmongFullEndpoints(t *testing.T) {
 				b.SetTokenBounds(EndpointID(i), 10, 10)
 				b.AddTokens(EndpointID(i), 10)
 			}
-			asked, said := 0, int32(0)
-			pick := s.picker.pick
-			s.picker.pick = func(f *field, by comparison, random *rand.Rand) int32 {
-				asked++
-				said = pick(f, by, random)
-				return said
-			}
 			places := func(ask Ask) EndpointID {
 				t.Helper()
-				asked = 0
 				r := b.Place(liking(t, b, ask), AnyReady, nil)
-				if asked != 1 || r.Empty() || r.Endpoint() != EndpointID(said) {
-					t.Fatalf("the picker was asked %d times and said %d: placed at %d", asked, said, r.Endpoint())
+				if r.Empty() {
+					t.Fatal("nothing is placed")
 				}
 				give(b, r.Endpoint())
 				return r.Endpoint()

@@ -341,3 +341,26 @@ func TestPointsOfAdapters(t *testing.T) {
 		}
 	}
 }
+
+// An engine with 10 of 10 requests is no_capacity, one with as many tokens as its memory has is memory_insufficient. Both take a
+// request later, which waits: it is not refused.
+func TestTagsOfMindRouter(t *testing.T) {
+	b := pointBoard(pointing(t), 2, nil)
+	hold(t, b, 0, 10)
+	b.SetTokenBounds(1, 1000, 1000)
+	b.AddTokens(1, 1000)
+	q, err := b.Scheduler().Prepare(b.Snapshot(), Ask{Model: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Place(q, BelowLower, nil).Empty() {
+		t.Error("both are full, and one gets a request")
+	}
+	for i, want := range []string{"no_capacity", "memory_insufficient"} {
+		if failed := b.Explain(q).Candidates[i].Failed; len(failed) != 1 || failed[0].Tag != want {
+			t.Errorf("endpoint %d fails %+v, want %s", i, failed, want)
+		}
+	}
+	b.AddTokens(1, -1)
+	wantPlaced(t, b, q, BelowLower, 1)
+}

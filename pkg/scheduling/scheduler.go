@@ -10,7 +10,6 @@ type Scheduler struct {
 	config        Config
 	filtersModel  bool
 	filtersSubset bool
-	picker        picker
 	by            comparison
 }
 
@@ -19,13 +18,12 @@ func New(config Config) (*Scheduler, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	config.Filters, config.Scorers = slices.Clone(config.Filters), slices.Clone(config.Scorers)
+	config.Filters = slices.Clone(config.Filters)
 	s := &Scheduler{
 		config:        config,
 		filtersModel:  slices.Contains(config.Filters, FilterModel),
 		filtersSubset: slices.Contains(config.Filters, FilterSubset),
 	}
-	s.picker, _ = pickerByName(config.Picker)
 	s.by = config.comparison()
 	return s, nil
 }
