@@ -27,6 +27,8 @@ const (
 	// AnnotationTaints their taints, separated by commas: as labels and taints in an endpoints file.
 	AnnotationLabels = "weir.dev/labels"
 	AnnotationTaints = "weir.dev/taints"
+	// AnnotationPriority is what the operator prefers the pod's endpoints by, as priority in an endpoints file.
+	AnnotationPriority = "weir.dev/priority"
 )
 
 // LabelRole is the label of pods with the role of their engines, as llm-d has it: decode, prefill, both (or prefill-decode)
@@ -50,6 +52,7 @@ type annotated struct {
 	lacksStated bool
 	labels      map[string]string
 	taints      []string
+	priority    int
 }
 
 // readAnnotations reads the annotations. One that is bad counts as absent, and problem says why.
@@ -70,6 +73,14 @@ func readAnnotations(annotations map[string]string) (a annotated, problem string
 		return int(n)
 	}
 	a.slots, a.maxBatchedTokens = number(AnnotationSlots), number(AnnotationMaxBatchedTokens)
+	if value, given := annotations[AnnotationPriority]; given {
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		if err == nil && n >= -scheduling.MaxPriority && n <= scheduling.MaxPriority {
+			a.priority = n
+		} else {
+			bad(AnnotationPriority, value, "must be a whole number from %d to %d", -scheduling.MaxPriority, scheduling.MaxPriority)
+		}
+	}
 	if value, given := annotations[AnnotationModels]; given {
 		models, err := modelsOf(value)
 		if err == nil {
@@ -168,7 +179,7 @@ func lacksOf(value string) (scheduling.Needs, error) {
 // is.
 func trimAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
-	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens, AnnotationCapabilities, AnnotationLabels, AnnotationTaints} {
+	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens, AnnotationCapabilities, AnnotationLabels, AnnotationTaints, AnnotationPriority} {
 		value, given := annotations[name]
 		if !given {
 			continue

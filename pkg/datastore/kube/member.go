@@ -63,7 +63,7 @@ func isOfAPod(address netip.Addr) bool {
 
 func (m *member) equal(o *member) bool {
 	return m.uid == o.uid && m.created.Equal(o.created) && m.address == o.address && m.ready == o.ready &&
-		m.slots == o.slots && m.maxBatchedTokens == o.maxBatchedTokens && maps.Equal(m.labels, o.labels) && slices.Equal(m.taints, o.taints) &&
+		m.slots == o.slots && m.maxBatchedTokens == o.maxBatchedTokens && m.priority == o.priority && maps.Equal(m.labels, o.labels) && slices.Equal(m.taints, o.taints) &&
 		m.work == o.work && slices.Equal(m.models, o.models) && m.lacks == o.lacks && m.lacksStated == o.lacksStated && m.problem == o.problem
 }
 
@@ -83,7 +83,7 @@ func (m *member) endpoints(to []scheduling.Endpoint, ports []int) []scheduling.E
 			Key:     string(m.uid) + ":" + strconv.Itoa(port),
 			Address: netip.AddrPortFrom(m.address, uint16(port)).String(),
 			Ready:   m.ready, Slots: m.slots, Models: m.models, Work: m.work, Lacks: m.lacks, LacksStated: m.lacksStated,
-			MaxBatchedTokens: int64(m.maxBatchedTokens), Labels: m.labels, Taints: m.taints,
+			MaxBatchedTokens: int64(m.maxBatchedTokens), Labels: m.labels, Taints: m.taints, Priority: m.priority,
 		})
 	}
 	return to

@@ -130,6 +130,29 @@ func TestMaxBatchedTokens(t *testing.T) {
 	}
 }
 
+// The endpoints of a pod are preferred by its annotation; a change of it is a change of the pod.
+func TestPriorityOfPods(t *testing.T) {
+	pod := func(priority string) member {
+		p := running(annotate(AnnotationPriority, priority))
+		p.Annotations = trimAnnotations(p.Annotations)
+		return memberOf(p)
+	}
+	one, same, other := pod("-100"), pod(" -100 "), pod("100")
+	for _, e := range one.endpoints(nil, []int{8000, 8001}) {
+		if e.Priority != -100 || one.problem != "" {
+			t.Errorf("%+v, %q", e, one.problem)
+		}
+	}
+	if one.equal(&other) || !one.equal(&same) || other.endpoints(nil, []int{8000})[0].Priority != 100 {
+		t.Error("a change is none")
+	}
+	for _, value := range []string{"", "101", "-101", "1.5", "high", strings.Repeat("9", 10000)} {
+		if bad := pod(value); bad.priority != 0 || !strings.Contains(bad.problem, "must be a whole number from -100 to 100; it is ignored") {
+			t.Errorf("%.20q: %d, %q", value, bad.priority, bad.problem)
+		}
+	}
+}
+
 // Labels and taints of a pod are those of its endpoints; bad ones are ignored, and a change of them is a change of the pod.
 func TestLabelsAndTaints(t *testing.T) {
 	pod := func(labels, taints string) member {
