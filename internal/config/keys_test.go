@@ -66,7 +66,7 @@ func TestAKeyIsOnePlace(t *testing.T) {
 		"Classes Cost Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers " +
 		"Hints Key Kind Loaded LocalityQuantum LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders " +
 		"Objectives Order PassOn PassOnPaths PercentageDeviationForBounds Policy PriorityHeader Profile Quantum QueueLimitPerBackend " +
-		"QueueSize QueueTTL QueueTimeout Rate RawTokenLimitPerBackend ReplaceTiers ReservedFloor ReservedPerSlot Role Roles ShortQueue " +
+		"QueueSize QueueTTL QueueTimeout Rate RawTokenLimitPerBackend ReplaceTiers RequestBody ReservedFloor ReservedPerSlot Role Roles ShortQueue " +
 		"SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies Threshold Throughput TierMode Tiers Tokens " +
 		"TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend Utilisation WatermarkPerBackend WatermarkTokensPerBackend " +
 		"Weight Weights Window"

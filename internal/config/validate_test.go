@@ -164,6 +164,12 @@ func TestWarnings(t *testing.T) {
 			"requestQueueController: { enabled: false, enqueueAll: true }",
 			[]string{"requestQueueController.enqueueAll: true: has no effect, since requestQueueController.enabled is false"},
 		},
+		"queueing off, with a profile that queues all": {"profile: recommended\nrequestQueueController: { enabled: false }", nil},
+		"hints of bodies that nobody reads": {
+			"profile: dynamo-drr\nrequestBody: never\nscheduling: { affinity: off }",
+			[]string{"policyClass.hints: priority, strict_priority: have no effect, since requestBody is never: no body is read"},
+		},
+		"no hints where no body is read": {"profile: dynamo-drr\nrequestBody: never\npolicyClass: { hints: [] }\nscheduling: { affinity: off }", nil},
 		"weighted tiers": {
 			"fairRequestQueue: { tierMode: weighted }\ntiers: [ { name: critical, weight: 7, canPreempt: true, starvationThreshold: 1s } ]",
 			[]string{

@@ -28,7 +28,8 @@ func (d Document) warnings(imported bool) []Problem {
 	if c := d.RequestQueueController; c.Enabled && c.Limiter.Rate != 0 {
 		warn("requestQueueController.limiter.rate", "%s: has no effect, since requestQueueController.enabled is true", c.Limiter.Rate)
 	}
-	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll {
+	profile, err := Profile(d.Profile)
+	if c := d.RequestQueueController; !c.Enabled && c.EnqueueAll && err == nil && !profile.RequestQueueController.EnqueueAll {
 		warn("requestQueueController.enqueueAll", "true: has no effect, since requestQueueController.enabled is false")
 	}
 	d.identityWarnings(warn)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/request"
@@ -18,6 +19,9 @@ func (d Document) servingWarnings(warn warner) {
 	}
 	if s := d.Scheduling; s.Policy == scheduling.PolicyMindRouter && s.Affinity != string(request.AffinityOff) {
 		warn("scheduling.affinity", "%s: has no effect on the choice of an endpoint, since scheduling.policy is %s", s.Affinity, s.Policy)
+	}
+	if len(d.PolicyClass.Hints) > 0 && d.RequestBody == string(request.BodyNever) {
+		warn("policyClass.hints", "%s: have no effect, since requestBody is %s: no body is read", strings.Join(d.PolicyClass.Hints, ", "), d.RequestBody)
 	}
 	if len(d.Classes) > 1 && len(d.PolicyClass.Headers) == 0 {
 		warn("classes", "%d given: every request belongs to the first one, %s, since policyClass.headers is empty",
