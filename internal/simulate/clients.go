@@ -171,7 +171,7 @@ func (s *sender) advance() bool {
 // make makes the request that arrives next.
 func (s *sender) make() Request {
 	r := Request{
-		At: s.next, Flow: s.flow, Tier: s.Tier, Class: s.Class, MaxOutput: int(s.MaxOutput),
+		At: s.next, Flow: s.flow, Tier: s.Tier, Class: s.Class, Tenant: s.Tenant, Role: s.Role, User: s.User, MaxOutput: int(s.MaxOutput),
 		Prompt: s.Prompt.draw(s.rng), Output: s.Output.draw(s.rng),
 	}
 	if s.MaxOutput > 0 {

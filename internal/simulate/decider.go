@@ -98,6 +98,13 @@ func (d *decider) trueUp(l *dispatch.Lease, cost fairqueue.Cost) {
 	d.machine.TrueUp(d.now, l, cost, 0)
 }
 
+func (d *decider) used(l *dispatch.Lease, tokens int64) {
+	if d.recorder != nil {
+		d.recorder.Used(d.now, l, tokens)
+	}
+	d.machine.Used(d.now, l, tokens)
+}
+
 func (d *decider) complete(l *dispatch.Lease, cost fairqueue.Cost) {
 	if d.recorder != nil {
 		d.recorder.Complete(d.now, l, cost)

@@ -10,6 +10,9 @@ type Request struct {
 	Flow, Tier string
 	// Class is the name of its policy class; empty: the first.
 	Class string
+	// Tenant is the identity that the configuration's policies and quotas know; empty: that of the flow. Role is the tenant's
+	// role, as the sources of roles would find it. User is its user, where flows have users under them.
+	Tenant, Role, User string
 	// Prompt and Output are the tokens of the prompt and of the answer, at least 1 each. Output is known to the engine
 	// alone.
 	Prompt, Output int

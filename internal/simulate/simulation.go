@@ -36,8 +36,8 @@ type simulation struct {
 	peers       *peers // nil: Weir decides
 	firstTokens bool
 	progress    func(part float64)
-	defaultTier int
 
+	tenants
 	decider
 	meter    metering.Meter
 	charging charging
@@ -105,7 +105,7 @@ func newSimulation(o *Options, source Source) (*simulation, error) {
 		}
 	}
 	s.meter.Configure(s.streams.Tokens)
-	s.defaultTier = request.NewRules(&s.streams.Config).DefaultTier()
+	s.tenants = tenants{rules: request.NewRules(&s.streams.Config), metered: s.streams.Quotas, levels: flow.Queue.Levels}
 	if err := s.openEngines(o.Engines, o.Peer); err != nil {
 		return nil, err
 	}
@@ -256,10 +256,8 @@ func (s *simulation) letArrive() error {
 		endpoint, _ := s.board.Snapshot().ByID(scheduling.EndpointID(s.ask(v)))
 		subset = scheduling.Subset{Set: true, Entries: []string{endpoint.Address}}
 	}
-	a := dispatch.Arrival{Flow: v.asked.Flow, TierName: v.asked.Tier, Tier: s.defaultTier, Cost: 1, Owner: v}
-	if v.asked.Class != "" {
-		a.Path = &fairqueue.Path{Class: v.asked.Class}
-	}
+	a := dispatch.Arrival{Flow: v.asked.Flow, TierName: v.asked.Tier, Cost: 1, Owner: v}
+	s.identify(&v.asked, &a)
 	if s.streams.Cost != extproc.CostRequests {
 		limit := estimate.Unknown
 		if v.asked.MaxOutput > 0 {
@@ -274,6 +272,7 @@ func (s *simulation) letArrive() error {
 		if s.charging.of.kind != learned {
 			a.Cost, v.charged = s.charging.begin(&v.asked, &s.streams.Tokens.Weights)
 		}
+		a.Uses = v.charge.Uses()
 	}
 	query, err := s.scheduler.Prepare(s.board.Snapshot(), scheduling.Ask{Subset: subset})
 	if err != nil {
@@ -288,7 +287,11 @@ func (s *simulation) letArrive() error {
 			best = r.Best()
 		}
 		prompt := fairqueue.PromptOf(v.charge.Estimated().Input, best)
-		a.Cost, a.Path = fairqueue.Cost(v.charge.Fix(int64(prompt.Cached))), &fairqueue.Path{Prompt: prompt}
+		a.Cost = fairqueue.Cost(v.charge.Fix(int64(prompt.Cached)))
+		if a.Path == nil {
+			a.Path = new(fairqueue.Path)
+		}
+		a.Path.Prompt = prompt
 	}
 	a.Placement = query
 	s.arrive(&v.Waiter, &a)
@@ -422,6 +425,9 @@ func (s *simulation) handle(e int, event *engine.Event) {
 	s.accounts.finished(v, event.At, use{
 		event.Cached, event.Tokens, int64(max(1, cost)), int64(v.asked.Prompt) + int64(event.Tokens),
 	})
+	if v.Metered() && v.charge != nil {
+		s.used(v.Granted(), v.charge.Used())
+	}
 	s.complete(v.Granted(), cost)
 	s.carryOut(nil)
 	s.loops.follow(&v.asked, event.At.Sub(epoch))

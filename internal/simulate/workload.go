@@ -43,6 +43,11 @@ type Client struct {
 	Tier string `yaml:"tier"`
 	// Class is the name of the policy class; empty: the configuration's first.
 	Class string `yaml:"class"`
+	// Tenant is the identity whose policy and quota count; empty: that of each flow. Role is its role, as the sources of
+	// flows.role would find it, and User its user, for configurations with two levels of flows.
+	Tenant string `yaml:"tenant"`
+	Role   string `yaml:"role"`
+	User   string `yaml:"user"`
 	// Weight is that of each flow, over the configuration's; 0: none is given.
 	Weight config.Decimal `yaml:"weight" default:"0"`
 	// Rate is the mean number of requests per second of each flow, over the times at which it sends.

@@ -181,8 +181,5 @@ func (r *Rules) source(text string) source {
 	return s
 }
 
-// DefaultTier returns the rank of the tier of a request that names none.
-func (r *Rules) DefaultTier() int { return r.defaultRank }
-
 // Names reports whether the configuration names a model, or a target of that name.
 func (r *Rules) Names(model string) bool { return r.named[model] }
