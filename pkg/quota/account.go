@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/weir-epp/weir/internal/heap"
 )
 
 // buckets is the number of buckets in a window. mostBuckets is how many there may be at once: one more is being filled, and
@@ -27,7 +29,16 @@ type account struct {
 	used    int64         // sum over the buckets
 
 	older, newer *account // its neighbours, by their last reservation
+
+	ends   time.Duration // when its window is empty, if nothing more is used: its key in Accounts.ending
+	number int32         // there
 }
+
+// Key implements heap.Item.
+func (x *account) Key() heap.Key { return heap.Key{Value: uint64(x.ends)} }
+
+// Handle implements heap.Item.
+func (x *account) Handle() *int32 { return &x.number }
 
 // slide forgets the buckets that have left the window.
 func (x *account) slide(now time.Duration) {

@@ -3,6 +3,8 @@ package quota
 import (
 	"cmp"
 	"time"
+
+	"github.com/weir-epp/weir/internal/heap"
 )
 
 // Accounts has the accounts of all tenants that have used something in their windows.
@@ -11,6 +13,7 @@ type Accounts struct {
 	known  map[string]*account
 	oldest *account // asked for least recently
 	newest *account
+	ending heap.Heap[*account] // by when their windows are empty
 
 	begun bool
 	epoch time.Time
@@ -55,6 +58,7 @@ func (a *Accounts) Reserve(now time.Time, key string, l Limit, tokens int64, h *
 	if wait = x.until(a.now, l.Window, most); wait == 0 {
 		*h = Hold{account: x, tokens: tokens, begin: x.add(a.now, l.Window, tokens)}
 	}
+	a.renew(x)
 	a.forget()
 	return x.standing(a.now, l), wait
 }
@@ -76,9 +80,12 @@ func (a *Accounts) Settle(now time.Time, h *Hold, used int64, l Limit) Standing 
 			window := x.window
 			x = a.asked(x.key)
 			x.widen(a.now, window)
-			a.forget()
 		}
 		x.add(a.now, cmp.Or(l.Window, x.window), more)
+	}
+	if a.known[x.key] == x {
+		a.renew(x)
+		a.forget()
 	}
 	*h = Hold{}
 	return x.standing(a.now, l)
@@ -117,14 +124,27 @@ func (a *Accounts) asked(key string) *account {
 	return x
 }
 
-// forget forgets the two oldest accounts, as far as their windows are empty or there are too many. The newest stays.
+// renew notes that an account's window is empty at another time.
+func (a *Accounts) renew(x *account) {
+	if x.ends = x.until(a.now, x.window, 0) + a.now; a.ending.Contains(x) {
+		a.ending.Fix(x)
+	} else {
+		a.ending.Push(x)
+	}
+}
+
+// forget forgets two accounts of which the windows are empty, or else, if there are too many, those that were asked for least
+// recently. The newest stays.
 func (a *Accounts) forget() {
 	for range 2 {
-		x := a.oldest
-		if x == a.newest {
-			return
+		x := a.ending.Min()
+		if x.ends > a.now || x == a.newest {
+			x = a.oldest
+			if x.slide(a.now); x.used > 0 && len(a.known) <= a.most {
+				return
+			}
 		}
-		if x.slide(a.now); x.used > 0 && len(a.known) <= a.most {
+		if x == a.newest {
 			return
 		}
 		a.drop(x)
@@ -132,6 +152,7 @@ func (a *Accounts) forget() {
 }
 
 func (a *Accounts) drop(x *account) {
+	a.ending.Remove(x)
 	a.unlink(x)
 	delete(a.known, x.key)
 }

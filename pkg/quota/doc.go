@@ -32,7 +32,8 @@
 //   - A hold is settled at most once, and a refund is never larger than its reservation.
 //   - There are at most as many accounts as New permits, except after SetMost. With more, the one that was asked for least
 //     recently is forgotten, and with it the tokens that it has used.
-//   - Reserve and Settle look at one account, and at two of those that were asked for least recently.
+//   - An account whose window is empty is forgotten by one of the next requests, whatever the windows of others are.
+//   - Reserve and Settle look at one account, and at two that may be forgotten.
 //
 // The package knows nothing of requests, the queue, the stock, or where an estimate comes from.
 package quota

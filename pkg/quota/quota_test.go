@@ -143,6 +143,28 @@ func TestAccountsAreBounded(t *testing.T) {
 	}
 }
 
+// An account is forgotten when its own window is empty, though one with a longer window, that was asked for before, is not: the
+// number of known tenants is that of those who have used something.
+func TestAccountsOfShorterWindows(t *testing.T) {
+	a, hour := New(1000), Limit{Tokens: 100, Window: time.Hour}
+	asks(t, a, 0, "slow", hour, 1, 0)
+	for i := range 100 {
+		asks(t, a, time.Second, string(rune('A'+i)), perMinute(100), 1, 0)
+	}
+	for range 50 {
+		asks(t, a, 2*time.Minute, "again", perMinute(100), 1, 0)
+	}
+	if a.Len() != 2 {
+		t.Errorf("%d accounts, want those of two who have used something", a.Len())
+	}
+	asks(t, a, 3*time.Minute, "slow", hour, 100, time.Hour-3*time.Minute) // its token still counts
+	asks(t, a, time.Hour, "slow", hour, 100, 0)
+	asks(t, a, time.Hour, "slow", hour, 1, time.Hour)
+	if a.Len() != 1 {
+		t.Errorf("%d accounts, want one", a.Len())
+	}
+}
+
 // A smaller bound takes effect with the next requests, two accounts at a time.
 func TestABoundThatShrinks(t *testing.T) {
 	a, l := New(100), perMinute(100)
@@ -231,6 +253,9 @@ func TestAgainstAList(t *testing.T) {
 // checkInvariants checks the invariants of the package comment.
 func (a *Accounts) checkInvariants(t *testing.T) {
 	t.Helper()
+	if err := a.ending.Problem(); err != nil || a.ending.Len() != len(a.known) {
+		t.Fatalf("%d accounts by their ends, %d known: %v", a.ending.Len(), len(a.known), err)
+	}
 	n := 0
 	for x, before := a.oldest, (*account)(nil); x != nil; before, x = x, x.newer {
 		n++
