@@ -39,25 +39,3 @@ type Ended struct {
 
 // tailed reports whether somebody reads the tail.
 func (s *shared) tailed() bool { return s.tail != nil && s.tail.Wanted() }
-
-// ended returns how the request has ended. It is called after settle.
-func (st *mainStream) ended() Ended {
-	e := Ended{
-		At: time.Now(), ID: st.line.id, Flow: st.flowKey(), Tier: st.tierName(), Model: st.request.Model, TargetModel: st.request.Target,
-		Wait: st.line.wait, Endpoint: st.grant.picked, Served: st.servedElsewhere(), Outcome: st.outcome(), Status: st.response.status,
-		After: time.Since(st.begun),
-	}
-	if st.grant.lease != nil {
-		e.Wait, e.Bypass = st.grant.waited()
-	}
-	if rej := st.rejection; rej != nil {
-		e.Err, e.RetryAfter = rej.Err, rej.RetryAfter
-		e.Status = st.cfg.status(rej.Outcome)
-	} else if e.Outcome == flowcontrol.OutcomeClientCancelled {
-		e.Status = st.cfg.status(e.Outcome)
-	}
-	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
-		e.Usage, e.Known = r.Tokens, true
-	}
-	return e
-}
