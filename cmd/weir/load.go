@@ -90,7 +90,7 @@ func (o *loadOptions) flags(set *pflag.FlagSet) {
 	set.StringVar(&o.flowHeader, "flow-header", "x-llm-d-inference-fairness-id", "header that names a request's flow; empty: none")
 	set.StringVar(&o.tierHeader, "tier-header", "x-llm-d-inference-objective", "header that names a request's tier, if the trace does; empty: none")
 	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
-	set.Float64Var(&o.speed, "speed", 1, "how much faster the requests are sent, 0.001 to 1000")
+	set.Float64Var(&o.speed, "speed", 1, "factor by which the requests are sent faster, 0.001 to 1000")
 	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
 	set.IntVar(&o.requests, "requests", 100_000, "most requests, 1 to 1000000")
 	set.DurationVar(&o.duration, "duration", 10*time.Minute, "longest time of sending, 1s to 24h")

@@ -29,7 +29,7 @@ func commands() []command {
 		{"explain", "explain the wait of a request in a recording, the requests before it, and its endpoint", runExplain},
 		{"simulate", "play a workload or a trace against configurations, in virtual time before simulated engines", runSimulate},
 		{"engine", "serve a simulated engine over HTTP, as a vLLM would, to measure any picker before it", runEngine},
-		{"load", "send a trace's requests to an API, with prompts that share what the trace says, and print what came of it", runLoad},
+		{"load", "send a trace's requests to an API, with prompts that share the trace's blocks, and print the result", runLoad},
 		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},

@@ -77,11 +77,11 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.IntVar(&o.seeds, "seeds", 1, "number of runs of each configuration, with as many seeds from --seed on; the result has medians")
 	set.BoolVar(&o.firstTokens, "first-tokens", false, "Weir sees first tokens, as with the first-token gate")
 	set.BoolVar(&o.peers, "peers", false, "a result of each of some other routers as well: their published formulas, without a queue")
-	set.Float64Var(&o.speed, "speed", 1, "how much faster the requests of a trace arrive, 0.001 to 1000")
+	set.Float64Var(&o.speed, "speed", 1, "factor by which the requests of a trace arrive faster, 0.001 to 1000")
 	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
 	set.IntVar(&o.requests, "requests", 0, "number of requests after which a trace ends; 0: all")
 	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
-	set.StringSliceVar(&o.estimates, "estimates", []string{"learned"}, "what requests are charged before their end, in tokens: learned as by epp, "+
+	set.StringSliceVar(&o.estimates, "estimates", []string{"learned"}, "charges of requests before their end, in tokens: learned as by epp, "+
 		"exact, within-50%, streamed or late; with several, a result of each (docs/fairness.md)")
 	set.BoolVar(&o.service, "service", false, "print how evenly flows were served, instead of waits and hits; with --workload")
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")

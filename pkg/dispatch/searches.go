@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Whoever may preempt searches for a victim, and not again where that is known to be in vain. The notes of the lanes say what
-// each tier has found there, and what lets it search again: another victim, or room.
+// A waiter that may preempt searches for a victim, and not again where that is known to be in vain. The notes of the lanes
+// have each tier's result there, and the change that lets it search again: another victim, or room.
 
 // requestSearch makes w search for a victim in the next run if its tier may preempt.
 func (m *Machine) requestSearch(w *Waiter) {

@@ -6,7 +6,7 @@ import "github.com/weir-epp/weir/pkg/invalid"
 type Config struct {
 	// Weights are the costs of tokens (tokens.weights). Each from 0 to MaxWeight, and not all 0.
 	Weights Weights
-	// StockWeights are what tokens take of the stock (tokens.stockWeights). The same range.
+	// StockWeights are the weights of tokens in the stock (tokens.stockWeights). The same range.
 	StockWeights Weights
 	// Quantile is the part of the answers that are no longer than the prediction, in millionths
 	// (tokens.output.quantile). From 500,000 to 990,000.

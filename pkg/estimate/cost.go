@@ -26,7 +26,7 @@ type Weights struct {
 	Input, CachedInput, Output Weight
 }
 
-// Usage is what a request has used, in tokens.
+// Usage is the usage of a request, in tokens.
 type Usage struct {
 	// Input is the length of the prompt, of which Cached were in the engine's cache. A Cached above Input counts as
 	// Input.

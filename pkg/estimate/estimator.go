@@ -5,23 +5,23 @@ import "time"
 // Unknown is a number that a request does not state.
 const Unknown int64 = -1
 
-// Request is what a request says of its size.
+// Request is the size of a request, by its own statement.
 type Request struct {
-	// Flow and Model are what estimates are learned by.
+	// Flow and Model are the keys of learned estimates.
 	Flow, Model string
-	// Tokens is the exact length of the prompt in tokens, by somebody who has counted them, or Unknown.
+	// Tokens is the exact, counted length of the prompt in tokens, or Unknown.
 	Tokens int64
 	// Text is the length of the prompt's text in bytes, or Unknown if the prompt was not read.
 	Text int64
-	// Numbers is how many tokens the prompt names by number, besides its text.
+	// Numbers is the number of tokens that the prompt names by number, besides its text.
 	Numbers int64
 	// Length is the length of the whole body in bytes, or Unknown.
 	Length int64
-	// Rest is how many bytes of a body that was read may be shown to the model besides its text: in fields that only the
-	// engine knows.
+	// Rest is the number of bytes of a body that was read that may be shown to the model besides its text: in fields
+	// that only the engine knows.
 	Rest int64
-	// Media is how many parts the prompt has whose size in tokens the body does not tell: images, sound, files, and what the
-	// engine fetches or keeps.
+	// Media is the number of parts of the prompt whose size in tokens the body does not tell: images, sound, files, and
+	// what the engine fetches or keeps.
 	Media int64
 	// Answers is the number of answers that the request asks for: max(n, best_of) for each of its prompts. Less than
 	// 1 counts as 1.
@@ -45,11 +45,12 @@ func (r *Request) MostOutput() int64 {
 	return times(r.answers(), bounded(r.MaxOutput))
 }
 
-// Estimate is what a request is predicted to use, in tokens: its Cost by Config.Weights, and Stock, what it takes of the
+// Estimate is the predicted usage of a request, in tokens: its Cost by Config.Weights, and Stock, its part of the
 // stock, by Config.StockWeights.
 type Estimate struct {
 	Input, Output int64
-	// Held is how many tokens of the prompt Stock counts: Input, or more where the flow itself has taught a lower Input.
+	// Held is the number of tokens of the prompt that Stock counts: Input, or more where the flow itself has taught a
+	// lower Input.
 	Held        int64
 	Cost, Stock Cost
 }
@@ -59,7 +60,7 @@ type Estimator struct {
 	cfg   Config
 	cold  ratio
 	flows table
-	// models are those that some flow has an entry for.
+	// models are the models that some flow has an entry for.
 	models map[string]*model
 }
 
@@ -81,7 +82,7 @@ func (e *Estimator) Configure(cfg Config) {
 	}
 }
 
-// Estimate predicts what a request will use.
+// Estimate predicts the usage of a request.
 func (e *Estimator) Estimate(r *Request) Estimate {
 	x, m := e.flows.find(r.Flow, r.Model), e.models[r.Model]
 	est := Estimate{Input: e.input(r, x, m), Output: e.output(r, x)}
@@ -91,8 +92,8 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 	return est
 }
 
-// Unfinished returns the cost of a request whose answers have ended without usage, and were produced for the given time.
-// estimated is what was estimated for it, or more where the answer has shown that it used more.
+// Unfinished returns the cost of a request whose answers have ended without usage, and were produced for the given
+// time. estimated is its estimate, or more where the answer has shown that it used more.
 func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Duration) Cost {
 	return max(estimated.Cost, e.cfg.Weights.Cost(e.UnfinishedUsage(r, estimated, produced)))
 }
@@ -116,8 +117,8 @@ func (e *Estimator) Refused(r *Request, estimated Estimate, produced time.Durati
 	return max(held, e.cfg.Weights.Cost(Usage{Input: input, Output: output}))
 }
 
-// Learn takes what a request has used. after is the time from the first byte of its answer to the last, or 0 if it
-// does not say how fast the answer was produced, because it did not come as it was produced.
+// Learn takes the usage of a request. after is the time from the first byte of its answer to the last, or 0 if it does
+// not say how fast the answer was produced, because it did not come as it was produced.
 func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 	u = u.bounded()
 	x := e.entry(r.Flow, r.Model)
@@ -130,8 +131,9 @@ func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 	x.model.rates.move(&x.rate, x.rate.learned(answer, after))
 }
 
-// LearnTime takes a request whose answers have ended without usage, and for how long they were produced: they count as
-// long as the flow's own rate says, or ColdRate if it has none. Only the flow's own predictions of answers change.
+// LearnTime takes a request whose answers have ended without usage, and the time for which they were produced: they
+// count as long as the flow's own rate says, or ColdRate if it has none. Only the flow's own predictions of answers
+// change.
 func (e *Estimator) LearnTime(r *Request, produced time.Duration) {
 	if r.MaxOutput == 0 {
 		return

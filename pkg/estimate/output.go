@@ -16,8 +16,9 @@ type outputs struct {
 // newOutputs returns outputs that have only the cold start.
 func newOutputs() outputs { return outputs{cold: answerWeight, total: answerWeight} }
 
-// output returns how many tokens the answers to r are predicted to have together: each the quantile of its flow and model,
-// ColdOutput if nothing is known of those (x is nil), or as long as its client expects; but no less than Floor, and all no more than r allows.
+// output returns the number of tokens that the answers to r are predicted to have together: each the quantile of its
+// flow and model, ColdOutput if nothing is known of those (x is nil), or as long as its client expects; but no less
+// than Floor, and all no more than r allows.
 func (e *Estimator) output(r *Request, x *entry) int64 {
 	answer := e.cfg.ColdOutput
 	switch {

@@ -12,7 +12,7 @@ const (
 	leastRateTime   = 100 * time.Millisecond
 )
 
-// over returns how many tokens come in a time, rounded up.
+// over returns the number of tokens that come in a time, rounded up.
 func (r rate) over(d time.Duration) int64 {
 	ms := min(max(d.Milliseconds(), 0), 1<<32) // seven weeks
 	return bounded(ceilDiv(int64(r)*ms, 1_000_000))

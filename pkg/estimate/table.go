@@ -2,7 +2,7 @@ package estimate
 
 import "slices"
 
-// The bounds of what is remembered: so many flows, with so many models each.
+// The bounds of the memory: so many flows, with so many models each.
 const (
 	MaxFlows  = 4096
 	MaxModels = 8
@@ -24,7 +24,7 @@ type flow struct {
 	newer, past *flow // by latest usage; past is the one before it
 }
 
-// table finds entries, and knows who has gone longest without usage.
+// table finds entries, and knows the flow that has gone longest without usage.
 type table struct {
 	flows          map[string]*flow
 	newest, oldest *flow

@@ -12,8 +12,8 @@ func (st *mainStream) classify() {
 	}
 }
 
-// uncached returns how many tokens of the request's prompt are taken to be in no engine's cache: as it is charged, else the
-// counted or estimated length, or as many as its body may have.
+// uncached returns the number of tokens of the request's prompt that are expected in no engine's cache: as it is
+// charged, else the counted or estimated length, or as many as its body may have.
 func (st *mainStream) uncached() int64 {
 	q := &st.request
 	if prompt, known := st.prompt(); known {

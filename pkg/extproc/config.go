@@ -16,14 +16,14 @@ type Config struct {
 	Quotas bool
 	// LongestWait is the longest TTL in the queue of any request (fairRequestQueue.queueTTL, tiers[].queueTimeout).
 	LongestWait time.Duration
-	// Responses is what clients and Envoy are told about outcomes (responses).
+	// Responses are the answers about outcomes to clients and Envoy (responses).
 	Responses Responses
 	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache). Other
 	// endpoint pickers always do. The default is false: the load balancer of the cluster that was chosen reads the
 	// destination, and the same answer removes control headers that routes may match on (x-gateway-model-name), so a second
 	// choice could only go wrong. It also costs Envoy a route match.
 	ClearRouteCache bool
-	// Cost is what requests are charged in (cost).
+	// Cost is the unit of charges (cost).
 	Cost CostUnit
 	// Tokens is how costs in tokens are estimated (tokens).
 	Tokens estimate.Config
@@ -34,7 +34,7 @@ type Config struct {
 	IncludeUsage bool
 }
 
-// CostUnit is what requests are charged in. A cost that the gateway states (TrustedHeaders.Cost) is in either unit.
+// CostUnit is the unit of charges. A cost that the gateway states (TrustedHeaders.Cost) is in either unit.
 type CostUnit string
 
 // The units of cost.
@@ -70,7 +70,7 @@ type Responses struct {
 	Metadata bool
 	// Status overrides statuses by reason, for example queue-full: 429. From 400 to 599.
 	Status map[string]int
-	// QueueState lets clients ask how long they waited and how many requests wait.
+	// QueueState lets clients ask for the time that they waited and the number of waiting requests.
 	QueueState bool
 }
 

@@ -22,7 +22,7 @@ type connection struct {
 	reader reader
 }
 
-// machine decides what to answer to the messages of one connection.
+// machine decides the replies to the messages of one connection.
 type machine interface {
 	// next returns the next message. An error ends the stream.
 	next() (*extprocv3.ProcessingRequest, error)
@@ -183,7 +183,7 @@ func (r *reader) run(inbox *inbox, stopped <-chan struct{}) {
 	}
 }
 
-// stop drops the messages that nobody has read. The goroutine ends once the handler has returned, because that ends Recv.
+// stop drops the unread messages. The goroutine ends once the handler has returned, because that ends Recv.
 func (r *reader) stop() {
 	if r.inbox != nil {
 		close(r.stopped)

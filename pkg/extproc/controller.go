@@ -40,7 +40,7 @@ type Lease interface {
 	OnRequestComplete(c flowcontrol.Completion)
 }
 
-// Picker prepares placements, so that what depends on the request alone is computed outside the controller's lock.
+// Picker prepares placements: it computes the parts that depend on the request alone outside the controller's lock.
 type Picker interface {
 	// Prepare returns the placement of a request for model ("" if it is not known), with needs, within the subset. It returns
 	// an error if no endpoint can ever take the request, whose outcome is then unsupported if it is an *UnsupportedError,
@@ -52,8 +52,8 @@ type Picker interface {
 	// Confine returns the endpoints of the subset whose engines take a request for model of such a length, or nil if all may.
 	// The error is a *TooLongError if none does.
 	Confine(model string, subset request.Subset, length Length) (*request.Subset, error)
-	// Rate tells the placement which endpoints have the prompt cached, and whether the first token of the answer will be seen. It
-	// returns nil if nobody knows. The prompt must not change any more.
+	// Rate tells the placement which endpoints have the prompt cached, and whether the first token of the answer will
+	// be seen. It returns nil if that is unknown. The prompt must not change any more.
 	Rate(p Placement, prompt *body.Blocks, watched bool) Affinity
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
@@ -67,12 +67,13 @@ type Affinity interface {
 	// Cached returns the most tokens of the prompt that an engine that the request may use had cached when it was rated. It may
 	// be called any number of times.
 	Cached() int64
-	// Granted tells that the request has its endpoint, and returns how many tokens of its prompt the engine there is taken to
-	// have cached; 0 if that engine has never reported cached tokens, so that nobody could tell whether it is true.
+	// Granted tells that the request has its endpoint, and returns the number of tokens of its prompt that the engine
+	// there is expected to have cached; 0 if that engine has never reported cached tokens, so that this could not be
+	// verified.
 	Granted() (cached int64)
 	// Failed tells that no engine has read the prompt to its end.
 	Failed()
-	// Reported tells how many of its tokens the engine had cached by its own report.
+	// Reported tells the number of its tokens that the engine had cached by its own report.
 	Reported(cached int64)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// end gives the request its outcome and releases what the stream holds, whatever ended it. A panic in one part does not
+// end gives the request its outcome and releases the stream's holdings, whatever ended it. A panic in one part does not
 // keep the others from being done, and goes no further: gRPC recovers none, so it would end the process.
 func (st *mainStream) end() {
 	defer func() {
@@ -59,7 +59,8 @@ func (st *mainStream) complete() {
 	st.tellAffinity(&c)
 }
 
-// noteUnread warns if a stream was answered whose first token nobody has seen, though it decides who is busy.
+// noteUnread warns if a stream was answered whose first token Weir has not seen, though first tokens decide which
+// endpoints are busy.
 func (st *mainStream) noteUnread() {
 	if r := &st.response; r.events && r.status/100 == 2 && st.grant.lease.AwaitsFirstToken() {
 		st.server.once.warn(st.server.log, "unread", "the first tokens of streams are not seen, so for busyTokens and busyFraction a prompt "+
@@ -68,8 +69,8 @@ func (st *mainStream) noteUnread() {
 	}
 }
 
-// tellAffinity tells what became of the prompt. An engine that refused the request has not read it, nor has one past which
-// Envoy went.
+// tellAffinity reports the result of the prompt. An engine that refused the request has not read it, nor has one past
+// which Envoy went.
 func (st *mainStream) tellAffinity(c *flowcontrol.Completion) {
 	a := st.grant.affinity
 	if a == nil {

@@ -109,8 +109,8 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeNoMemory:         "Too many request bodies are on their way. Please retry later.",
 	flowcontrol.OutcomeInternal:         "Internal error.",
 	flowcontrol.OutcomeUnknownModel:     "No model server serves this model.",
-	flowcontrol.OutcomeQuotaExceeded:    "This request does not fit into what is left of your quota of tokens. Please retry later.",
-	flowcontrol.OutcomeUnsupported:      "No model server supports what the request needs.",
+	flowcontrol.OutcomeQuotaExceeded:    "Your quota of tokens has no room for this request now. Please retry later.",
+	flowcontrol.OutcomeUnsupported:      "No model server meets the needs of the request.",
 }
 
 // message returns the text of a rejection. It shows only errors that the sender can mend.

@@ -21,7 +21,7 @@ type tokenWatch struct {
 	passing, early, cr bool
 }
 
-// maxEventLine is how many bytes of a line are kept. A longer line counts as a token.
+// maxEventLine is the largest number of bytes kept of a line. A longer line counts as a token.
 const maxEventLine = 64
 
 const eventPrefix = "event:"

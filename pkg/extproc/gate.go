@@ -17,7 +17,8 @@ type gate struct {
 	watch tokenWatch
 	ok    bool // the status is 2xx
 
-	// held is how many body messages wait for their answers, and heldBytes their size. Envoy keeps the bodies.
+	// held is the number of body messages that wait for their answers, and heldBytes their size. Envoy keeps the
+	// bodies.
 	held      int
 	heldBytes int
 }
@@ -39,7 +40,7 @@ const (
 	maxHeldBytes = 1 << 20
 )
 
-// lostPatience is how long the gate of a preempted request waits for the main stream's rejection to end it.
+// lostPatience is the time that the gate of a preempted request waits for the main stream's rejection to end it.
 const lostPatience = 2 * time.Second
 
 func newGate(c connection) *gate {

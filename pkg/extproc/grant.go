@@ -9,20 +9,20 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// grant is what the controller has given to a request: its lease and its destination. The zero value is that of a request
-// that was not offered.
+// grant is the controller's grant to a request: its lease and its destination. The zero value is that of a request that
+// was not offered.
 type grant struct {
 	// placement is nil until the request is offered. From then on the controller knows its flow and its tier.
 	placement Placement
 	// queued is when it began to wait in the queue; zero if it never did.
 	queued time.Time
-	// charge is what it is charged in tokens; nil if it is charged otherwise (cost.go).
+	// charge is its charge in tokens; nil if it is charged otherwise (cost.go).
 	charge *metering.Charge
-	// affinity follows its prompt; nil if nobody knows who has it cached.
+	// affinity follows its prompt; nil if the engines with it cached are unknown.
 	affinity Affinity
 	// lease is nil until it is granted.
 	lease Lease
-	// quota is what is left of the tenant's quota; nil if none counts the request.
+	// quota is the rest of the tenant's quota; nil if none counts the request.
 	quota *flowcontrol.QuotaStanding
 	// preempted is nil if it cannot be preempted, or no longer.
 	preempted <-chan struct{}
@@ -48,8 +48,8 @@ func (g *grant) take(l Lease) {
 	}
 }
 
-// waited returns how long the request has stood in the queue, up to now or to its grant, and reports whether it bypassed
-// the queue.
+// waited returns the time that the request has stood in the queue, up to now or to its grant, and reports whether it
+// bypassed the queue.
 func (g *grant) waited() (wait time.Duration, bypass bool) {
 	switch {
 	case g.lease != nil:

@@ -47,7 +47,7 @@ func (l *link) reject() {
 	}
 }
 
-// elsewhere returns the endpoint that served, by what the gate has seen, if it is not the one picked.
+// elsewhere returns the endpoint that served, as the gate has seen it, if it is not the one picked.
 func (l *link) elsewhere() string {
 	if l != nil {
 		if served := l.served.Load(); served != nil {

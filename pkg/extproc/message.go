@@ -116,7 +116,7 @@ func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 	return info
 }
 
-// responseHead is what the main stream and the gate need to know of response headers.
+// responseHead is the part of response headers that the main stream and the gate need.
 type responseHead struct {
 	status   int           // 0 if there is none
 	events   bool          // the body is server-sent events

@@ -18,7 +18,7 @@ type presence struct {
 	run atomic.Int32
 }
 
-// gateRun is how many consecutive answers change the estimate.
+// gateRun is the number of consecutive answers that change the estimate.
 const gateRun = 64
 
 // likely reports whether there seems to be a gate.

@@ -17,7 +17,7 @@ func (st *mainStream) refusal(err error) *flowcontrol.Rejection {
 	return st.server.controller.Refuse(st.flowKey(), model, target, refusalOf(err))
 }
 
-// rejectPreempted rejects a request that lost its lease. err is what the lease returned.
+// rejectPreempted rejects a request that lost its lease. err is the lease's error.
 func (st *mainStream) rejectPreempted(err error) error {
 	st.grant.preempted = nil
 	return st.reject(preemption(err))

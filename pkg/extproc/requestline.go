@@ -9,7 +9,7 @@ import (
 // requestVerbosity is the --v from which on each request has a line in the log.
 const requestVerbosity = 1
 
-// maxRequestID is how much of an x-request-id is logged or recorded, in bytes.
+// maxRequestID is the largest part of an x-request-id that is logged or recorded, in bytes.
 const maxRequestID = 256
 
 // beginLine begins the request's line, if the log's verbosity or somebody who reads the tail asks for one, and reads the

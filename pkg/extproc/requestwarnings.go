@@ -16,7 +16,7 @@ func (st *mainStream) warnOfRequest() {
 	if q.BodyHidden {
 		s.once.warn(s.log, "mode "+m.request.String(),
 			"Envoy's request_body_mode does not let the body be read before the destination is named, so the model "+
-				"is known from the trusted header only, and is not rewritten, and what requests need of engines is not known: use BUFFERED",
+				"is known from the trusted header only, and is not rewritten, and the needs of requests are not known: use BUFFERED",
 			"mode", m.request.String())
 	}
 }

@@ -21,7 +21,7 @@ type Server struct {
 	lastStream atomic.Int64 // when the last one came, in nanoseconds since 1970; 0 before the first
 }
 
-// Dependencies are what a Server works with. Controller, Picker and Registerer are required.
+// Dependencies are the parts that a Server works with. Controller, Picker and Registerer are required.
 type Dependencies struct {
 	Controller Controller
 	Picker     Picker
@@ -31,7 +31,7 @@ type Dependencies struct {
 	Rand *rand.Rand
 	// NameRequests tells the controller each request's x-request-id.
 	NameRequests bool
-	// Tail is told of requests that have ended; nil: nobody is.
+	// Tail is told of requests that have ended; it may be nil.
 	Tail Tail
 }
 
@@ -99,10 +99,11 @@ func (s *Server) Process(wire extprocv3.ExternalProcessor_ProcessServer) error {
 	return nil
 }
 
-// UsageSeen returns what the server has seen of usage since its start.
+// UsageSeen returns the server's counts of usage since its start.
 func (s *Server) UsageSeen() metering.Seen { return s.meter.Seen() }
 
-// ServedElsewhere returns how many requests for the endpoint at this address were served by another one, as Envoy says.
+// ServedElsewhere returns the number of requests for the endpoint at this address that another one served, as Envoy
+// says.
 func (s *Server) ServedElsewhere(address string) uint64 { return s.elsewhere.of(address) }
 
 // newMachine returns the machine of a stream that began at the given time with the given message.

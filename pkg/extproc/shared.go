@@ -10,14 +10,14 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// shared is what the streams of a server share. Its parts are safe for concurrent use.
+// shared has the parts that the streams of a server share. Its parts are safe for concurrent use.
 type shared struct {
 	// Immutable.
 	controller Controller
 	picker     Picker
 	log        logr.Logger
 	names      bool // the controller wants the requests' IDs
-	tail       Tail // nil: nobody is told of requests that have ended
+	tail       Tail // told of requests that have ended; may be nil
 
 	metrics    *metrics
 	elsewhere  *servedElsewhere

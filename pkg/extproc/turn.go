@@ -2,8 +2,8 @@ package extproc
 
 import "sync"
 
-// turn decides who acts for a stream while the rest of its body is awaited: its handler, or the goroutine that expels the
-// request because its body is late or its memory is needed (ADR 0015).
+// turn decides which goroutine acts for a stream while the rest of its body is awaited: its handler, or the goroutine
+// that expels the request because its body is late or its memory is needed (ADR 0015).
 //
 // Only Envoy can interrupt the handler's Recv, and a second goroutine that does nothing but receive would be one more for
 // every request, although most bodies arrive at once. So the handler gives its turn away while it receives. expel, in a

@@ -17,7 +17,7 @@ func (w *warnings) warn(log logr.Logger, key, message string, keysAndValues ...a
 	}
 }
 
-// silentRun is how many answers in a row have to report no usage before that is reported.
+// silentRun is the number of answers in a row that have to report no usage before that is reported.
 const silentRun = 100
 
 // silence notices if no answer reports its usage, although requests are charged by it.
@@ -34,8 +34,8 @@ func (s *silence) ended(known bool) (report bool) {
 	return false
 }
 
-// envoyDefaultRequests is how many requests a cluster may have at once by Envoy's default circuit breaker. Each open
-// stream is one.
+// envoyDefaultRequests is the number of requests that a cluster may have at once by Envoy's default circuit breaker.
+// Each open stream is one.
 const envoyDefaultRequests = 1024
 
 // The number of streams has a plateau if it reaches the limit this often, or stays at it this long, and never exceeds it.

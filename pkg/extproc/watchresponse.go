@@ -74,7 +74,7 @@ func releaseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return ackResponseTrailers(st, m)
 }
 
-// releaseEarly lets the held headers go on, and what came before the first token.
+// releaseEarly lets the held headers go on, and the parts that came before the first token.
 func (st *mainStream) releaseEarly() error {
 	if err := st.releaseHeaders(); err != nil {
 		return err

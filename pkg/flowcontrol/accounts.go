@@ -60,7 +60,7 @@ func newAccounts(c *RequestQueueController) *accounts {
 		quotas:       desc("quota_tenants", "Tenants whose use of a quota is known."),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
 		tierInflight: desc("tier_inflight", "Leases that a tier holds.", "tier"),
-		deficit: desc("class_deficit", "Cost that a class of a tier may still serve in its turn; below 0: what it owes. ring is the model of a "+
+		deficit: desc("class_deficit", "Cost that a class of a tier may still serve in its turn; below 0: its debt. ring is the model of a "+
 			"class that is for one model only.", "tier", "ring", "class"),
 		utilisation:  desc("stock_utilisation", "Leases held over the stock's capacity; above 1 after backends went away."),
 		tierReserved: desc("tier_reserved", "Stock reserved for a tier at the present capacity, in leases.", "tier"),

@@ -12,7 +12,7 @@ const DefaultTokens = 1_000_000
 // its metrics claim.
 const maxTokens = 1 << 26
 
-// tokensPerNode is how many tokens a block has, but the few large ones.
+// tokensPerNode is the number of tokens of a block, except the few large ones.
 const tokensPerNode = body.BlockBytes / body.BytesPerToken
 
 // minNodes is the least that an endpoint's limit is, as far as its own cache goes.

@@ -22,7 +22,7 @@ type Index struct {
 	config  Config
 	nodes   slab
 	table   table  // of the nodes, by block and endpoint
-	holders counts // how many endpoints have a block
+	holders counts // the number of endpoints that have a block
 	engines map[scheduling.EndpointID]*engine
 	order   []*engine // ascending by ID
 	totals  Totals
@@ -43,7 +43,7 @@ type engine struct {
 	limit  int    // nodes
 	got    uint64 // nodes that it was given so far
 	all    share
-	owned  [owners]share // those that one flow alone has asked for
+	owned  [owners]share // the blocks that one flow alone has asked for
 	trust  trust
 }
 
@@ -65,7 +65,7 @@ type Endpoint struct {
 	Ready bool
 }
 
-// SetEndpoints changes the pool. It forgets what endpoints had that have left, are not ready, or have another key.
+// SetEndpoints changes the pool. It forgets the blocks of endpoints that have left, are not ready, or have another key.
 func (x *Index) SetEndpoints(pool []Endpoint) {
 	x.changing.Lock()
 	defer x.changing.Unlock()
@@ -115,7 +115,7 @@ func (x *Index) leaving(pool []Endpoint) (gone []*engine) {
 	return gone
 }
 
-// SetSignals takes what an endpoint's engine says of itself. An engine whose counters fall has restarted, and has nothing
+// SetSignals takes the signals of an endpoint's engine. An engine whose counters fall has restarted, and has nothing
 // cached. A cache that is larger or smaller by more than an eighth has another limit.
 func (x *Index) SetSignals(id scheduling.EndpointID, s scheduling.Signals) {
 	x.changing.Lock()
@@ -144,8 +144,8 @@ func (x *Index) SetSignals(id scheduling.EndpointID, s scheduling.Signals) {
 	}
 }
 
-// Resize says how many tokens an endpoint's KV cache has room for, by what it has stored and removed. It goes before the size that
-// its engine or its source states.
+// Resize sets the number of tokens for which an endpoint's KV cache has room, by the blocks that it has stored and
+// removed. It goes before the size that its engine or its source states.
 func (x *Index) Resize(id scheduling.EndpointID, tokens int64) {
 	x.changing.Lock()
 	defer x.changing.Unlock()
@@ -185,7 +185,7 @@ func (x *Index) bound() {
 	}
 }
 
-// piece is how many nodes are dropped while nobody else can ask: some tenth of a millisecond.
+// piece is the number of nodes dropped while no other caller can ask: some tenth of a millisecond.
 const piece = 1000
 
 // locked calls f while it holds the lock.
@@ -195,7 +195,7 @@ func (x *Index) locked(f func()) {
 	f()
 }
 
-// Clear forgets what an endpoint has: its engine has dropped its cache.
+// Clear forgets an endpoint's blocks: its engine has dropped its cache.
 func (x *Index) Clear(id scheduling.EndpointID) {
 	x.changing.Lock()
 	defer x.changing.Unlock()
@@ -254,7 +254,7 @@ func (x *Index) insert(e *engine, p *Prefix) {
 	x.shrink(e, len(keys))
 }
 
-// takeBack takes out the blocks that nobody but the caller has asked for, from the deepest on. Nothing is done if that is not
+// takeBack takes out the blocks that only the caller has asked for, from the deepest on. Nothing is done if that is not
 // the last of a prompt's any more, because others may follow it.
 func (x *Index) takeBack(e *engine, keys []uint64) {
 	keys = keys[:min(len(keys), e.limit)]

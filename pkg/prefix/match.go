@@ -12,11 +12,12 @@ import (
 // leastSaved is the least number of cached tokens that counts: a block of an engine's, of which part is never cached.
 const leastSaved = 16
 
-// first is how many blocks beyond those that all have decide where a cold prompt is best put.
+// first is the number of blocks, beyond those that all endpoints have, that decide the best place of a cold prompt.
 const first = 4
 
-// Match returns how much of the prompt each of the endpoints has, which are ascending by ID. Of a part that more than
-// scheduling.MaxAbove have, but not all, it names so many of them, others for each prompt; the rest have the floor.
+// Match returns the part of the prompt that each of the endpoints has, which are ascending by ID. Of a part that more
+// than scheduling.MaxAbove have, but not all, it names so many of them, others for each prompt; the rest have the
+// floor.
 func (x *Index) Match(p *Prefix, endpoints []scheduling.EndpointID) scheduling.Ratings {
 	r := scheduling.Ratings{Prompt: p.Tokens}
 	x.mu.Lock()
@@ -37,12 +38,12 @@ func (x *Index) Match(p *Prefix, endpoints []scheduling.EndpointID) scheduling.R
 	return r
 }
 
-// depth returns how many blocks from the first on at least so many endpoints have.
+// depth returns the number of blocks from the first on that at least so many endpoints have.
 func (x *Index) depth(p *Prefix, endpoints int) int {
 	return sort.Search(len(p.Keys), func(i int) bool { return x.holders.of(p.Keys[i]) < endpoints })
 }
 
-// floor returns how many blocks from the first on all of these endpoints have.
+// floor returns the number of blocks from the first on that all of these endpoints have.
 func (x *Index) floor(p *Prefix, endpoints []scheduling.EndpointID) int {
 	base := x.depth(p, len(endpoints))
 	if len(endpoints) == len(x.order) {
@@ -57,7 +58,7 @@ func (x *Index) floor(p *Prefix, endpoints []scheduling.EndpointID) int {
 	return base
 }
 
-// has returns how many blocks an endpoint has, if that is at least least and at most most.
+// has returns the number of blocks of an endpoint, if that is at least least and at most most.
 func (x *Index) has(p *Prefix, id scheduling.EndpointID, least, most int) int {
 	if least == most || x.find(p.Keys[most-1], id) != 0 {
 		return most
@@ -65,8 +66,8 @@ func (x *Index) has(p *Prefix, id scheduling.EndpointID, least, most int) int {
 	return least + sort.Search(most-1-least, func(i int) bool { return x.find(p.Keys[least+i], id) == 0 })
 }
 
-// above returns the endpoints that have more than the first base blocks, and how many tokens. None has more than deepest,
-// and no more than scheduling.MaxAbove have more than wide.
+// above returns the endpoints that have more than the first base blocks, and the tokens of each. None has more than
+// deepest, and no more than scheduling.MaxAbove have more than wide.
 func (x *Index) above(p *Prefix, endpoints []scheduling.EndpointID, base, wide, deepest int) (above []scheduling.Cached) {
 	add := func(id scheduling.EndpointID, blocks int) {
 		if tokens := counted(p.TokensIn(blocks)); tokens > 0 && len(above) < scheduling.MaxAbove {

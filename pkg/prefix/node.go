@@ -34,7 +34,7 @@ func (n *node) owner() int { return int(n.key >> ownerShift & (1<<ownerBits - 1)
 
 func (n *node) age() uint64 { return n.key >> ageShift & (1<<ageBits - 1) }
 
-// touched notes who asks for the node, and when.
+// touched notes the flow that asks for the node, and the time.
 func (n *node) touched(owner int, now uint64) {
 	n.key &^= (1<<ownerBits-1)<<ownerShift | (1<<ageBits-1)<<ageShift
 	n.key |= uint64(owner)<<ownerShift | now<<ageShift

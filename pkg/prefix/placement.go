@@ -2,11 +2,12 @@ package prefix
 
 import "github.com/weir-epp/weir/pkg/scheduling"
 
-// Totals are what the index has counted since its start, in tokens of prompts that were placed.
+// Totals are the index's counts since its start, in tokens of prompts that were placed.
 type Totals struct {
-	// Prompt is their length, Best what the endpoint that had most of each had, and Chosen what the chosen one had.
+	// Prompt is their length, Best the part at the endpoint that had most of each, and Chosen the part at the chosen
+	// one.
 	Prompt, Best, Chosen int64
-	// Reported is what engines have reported as cached.
+	// Reported is the part that engines have reported as cached.
 	Reported int64
 	// Distrusted is how often an endpoint's index was halved and cleared, because its engine reported much less.
 	Distrusted int64
@@ -24,14 +25,14 @@ type Size struct {
 type Placement struct {
 	endpoint scheduling.EndpointID
 	prefix   *Prefix
-	// Expected is how many of its tokens the endpoint was taken to have cached.
+	// Expected is the number of its tokens that the endpoint was expected to have cached.
 	Expected int64
 	// Reports is set if the endpoint has reported cached tokens before.
 	Reports bool
 }
 
-// Believed returns how many tokens of the prompt a charge may take for cached: what the endpoint was taken to have, or 0 if
-// it has never reported any, since nobody could tell whether that is true.
+// Believed returns the number of tokens of the prompt that a charge may take for cached: those that the endpoint was
+// expected to have, or 0 if it has never reported any, since the expectation could not be verified.
 func (p *Placement) Believed() int64 {
 	if !p.Reports {
 		return 0
@@ -74,7 +75,7 @@ func (x *Index) TakeBack(placed Placement) {
 	}
 }
 
-// Totals returns what was counted so far.
+// Totals returns the counts so far.
 func (x *Index) Totals() Totals {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -1,6 +1,6 @@
 package prefix
 
-// trust compares what an engine reports with what was expected, over trustWindow requests.
+// trust compares an engine's reports with the expectation, over trustWindow requests.
 type trust struct {
 	reports            bool // it has reported cached tokens since it was cleared
 	requests           int
@@ -9,9 +9,9 @@ type trust struct {
 
 const trustWindow = 100
 
-// Report notes how many tokens of a prompt its engine has reported as cached. An endpoint whose engine reports less than
-// half of the expectation over 100 requests is cleared, and its limit halved; one whose engine reports three quarters of it
-// gets back a halving.
+// Report notes the number of a prompt's tokens that its engine has reported as cached. An endpoint whose engine reports
+// less than half of the expectation over 100 requests is cleared, and its limit halved; one whose engine reports three
+// quarters of it gets back a halving.
 func (x *Index) Report(placed Placement, cached int64) {
 	var e *engine
 	var distrusted, bound bool
@@ -35,8 +35,8 @@ func (x *Index) Report(placed Placement, cached int64) {
 	x.bound()
 }
 
-// hear compares a report with what was expected, and returns whether the endpoint has to be cleared, and whether its limit
-// changes.
+// hear compares a report with the expectation, and returns whether the endpoint has to be cleared, and whether its
+// limit changes.
 func (e *engine) hear(expected, cached int64) (distrusted, bound bool) {
 	t := &e.trust
 	t.reports = t.reports || cached > 0

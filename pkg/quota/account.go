@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/internal/heap"
 )
 
-// buckets is the number of buckets in a window. mostBuckets is how many there may be at once: one more is being filled, and
-// one may be leaving.
+// buckets is the number of buckets in a window. mostBuckets is the largest number at once: one more is being filled,
+// and one may be leaving.
 const (
 	buckets     = 60
 	mostBuckets = buckets + 2

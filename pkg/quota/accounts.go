@@ -39,9 +39,9 @@ type Hold struct {
 // Held reports whether the hold has not been settled yet.
 func (h *Hold) Held() bool { return h.account != nil }
 
-// Standing is an account's quota, and what is left of it.
+// Standing is an account's quota, and the rest of it.
 type Standing struct {
-	// Limit is the quota, and Remaining what is left of it, at least 0; in tokens.
+	// Limit is the quota, and Remaining the rest of it, at least 0; in tokens.
 	Limit, Remaining int64
 	// Reset is the time until nothing is used of it, if nothing more is.
 	Reset time.Duration

@@ -14,10 +14,11 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Explain returns a text that says what happened to a request in a recording, and why: the state that it found at its
-// arrival, what it waited for, which requests went before it and by which right, what share its flow was entitled to and
-// got, and why its endpoint was chosen. name is the request's ID in logs, or its number in the recording. Explain replays
-// the recording; if the replay differs, it returns that error. What Replay says about forged files holds here too.
+// Explain returns a text that tells the way of a request in a recording, with the reasons: the state that it found at
+// its arrival, what it waited for, which requests went before it and by which right, what share its flow was entitled
+// to and got, and why its endpoint was chosen. name is the request's ID in logs, or its number in the recording.
+// Explain replays the recording; if the replay differs, it returns that error. What Replay says about forged files
+// holds here too.
 func (f *Format) Explain(in io.Reader, name string) (text string, err error) {
 	p, file, err := f.open(in)
 	if err != nil {
@@ -85,7 +86,7 @@ func (e *explanation) tierName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// arrived says what the request asks for, and what it finds.
+// arrived tells the request's demands, and the state that it finds.
 func (e *explanation) arrived(r *request, a *dispatch.Arrival) {
 	number := e.machine.Arrived() + 1
 	if e.request != nil || e.name == "" || r.id != e.name && strconv.FormatUint(number, 10) != e.name {
@@ -123,7 +124,7 @@ func asks(a *dispatch.Arrival) string {
 	return text
 }
 
-// event notes what the request waits for before each event.
+// event notes the obstacle of the request before each event.
 func (e *explanation) event() {
 	if e.request == nil || e.request.Stage() != dispatch.StageWaiting {
 		return
@@ -163,7 +164,7 @@ func (e *explanation) decided(r *request, v ruling) {
 	}
 }
 
-// ruled says what the verdict on the request is.
+// ruled tells the verdict on the request.
 func (e *explanation) ruled(v ruling) {
 	waited := e.request.Waited().Round(time.Microsecond)
 	e.waits = v.stage == dispatch.StageWaiting

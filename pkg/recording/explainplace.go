@@ -38,15 +38,15 @@ func (e *explanation) sayPlace(id dispatch.Endpoint) {
 		return
 	}
 	if r := e.request.query.Ratings(); r != nil && r.Prompt > 0 {
-		e.say("Among the endpoints that it may use the least cost goes first, which is its %d tokens less those cached, times how full "+
-			"the endpoint is, and twice the tokens to read before; and among equals the next in turn.", r.Prompt)
+		e.say("Among the endpoints that it may use the least cost goes first, which is its %d tokens less those cached, times the "+
+			"load of the endpoint, and twice the tokens to read before; and among equals the next in turn.", r.Prompt)
 		if len(r.Near) > 0 {
 			e.say("No endpoint had cached more of it than all have, so an endpoint that gets similar prompts may cost a quarter more.")
 		}
 		return
 	}
 	if e.request.query.Recalled().Adapter {
-		e.say("Among the endpoints that it may use the least cost goes first: the tokens for its adapter, times how full the endpoint is.")
+		e.say("Among the endpoints that it may use the least cost goes first: the tokens for its adapter, times the load of the endpoint.")
 		return
 	}
 	e.say("Among the endpoints that it may use the highest score goes first, and among equals the next in turn.")

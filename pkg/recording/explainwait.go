@@ -13,7 +13,7 @@ import (
 // mostNamed is the largest number of requests, reasons or endpoints that are listed one by one.
 const mostNamed = 20
 
-// waiting is what happens while a request waits.
+// waiting is the events while a request waits.
 type waiting struct {
 	why     string         // FlowState.Why at present
 	reasons []string       // all that it waited for, in order
@@ -36,7 +36,7 @@ type waiting struct {
 
 func newWaiting() waiting { return waiting{rights: map[string]int{}, least: 1} }
 
-// note notes what the flow waits for, and its share.
+// note notes the obstacle of the flow, and its share.
 func (w *waiting) note(f dispatch.FlowState) {
 	w.weight, w.least, w.most = f.Weight, min(w.least, f.Entitled), max(w.most, f.Entitled)
 	if f.Why == w.why {
@@ -194,8 +194,8 @@ func (e *explanation) ranksAbove(a, b int) bool {
 	return false
 }
 
-// sayWait says what the request waited for, which requests went before it, and what its flow got. It then starts over,
-// since the request may wait again.
+// sayWait tells the obstacles of the request, the requests that went before it, and its flow's part. It then starts
+// over, since the request may wait again.
 func (e *explanation) sayWait() {
 	w := &e.waiting
 	if len(w.reasons) > 0 {
@@ -225,7 +225,7 @@ func (e *explanation) sayWait() {
 	e.waiting = newWaiting()
 }
 
-// entitled says what share the flow was entitled to, which changes as other flows come and go.
+// entitled tells the share that the flow was entitled to, which changes as other flows come and go.
 func (w *waiting) entitled() string {
 	least, most := fmt.Sprintf("%.0f %%", 100*w.least), fmt.Sprintf("%.0f %%", 100*w.most)
 	if least == most {
@@ -234,7 +234,7 @@ func (w *waiting) entitled() string {
 	return least + " to " + most
 }
 
-// ofCost says what part of the releases' cost was the flow's; nothing if requests cost 1 each.
+// ofCost tells the flow's part of the releases' cost; nothing if requests cost 1 each.
 func (w *waiting) ofCost() string {
 	if !w.costs || w.costInTier <= 0 {
 		return ""

@@ -161,7 +161,7 @@ func (f *fileReader) next() (kind byte, content []byte, err error) {
 	case size > most:
 		return 0, nil, f.broken(fmt.Sprintf("it has %d bytes, more than %d", size, most))
 	}
-	var buf bytes.Buffer // grows with what is there, not with what is announced
+	var buf bytes.Buffer // grows with the bytes that are there, not with those announced
 	if _, err := io.CopyN(&buf, f.in, int64(size)); err != nil {
 		return 0, nil, truncated(err)
 	}

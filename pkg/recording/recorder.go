@@ -117,7 +117,7 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 	r.buf[flags] |= r.id(id)
 }
 
-// ratings writes what was known of a request's prompt before its arrival.
+// ratings writes the knowledge of a request's prompt before its arrival.
 func (r *Recorder) ratings(ratings *scheduling.Ratings) {
 	if ratings.Watched {
 		r.signed(^ratings.Prompt)
@@ -196,7 +196,7 @@ func (r *Recorder) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cos
 	r.signed(int64(cost))
 }
 
-// Answered records that a lease is settled, and what its engine has answered.
+// Answered records that a lease is settled, and its engine's answer.
 func (r *Recorder) Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost, a dispatch.Answer) {
 	w := l.Waiter()
 	if w.Stage() == dispatch.StageEnded {
@@ -246,7 +246,7 @@ func (r *Recorder) others(changes []stock.Foreign) {
 	}
 }
 
-// Signals records what an engine reports of itself.
+// Signals records an engine's report of itself.
 func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signals) {
 	r.event(signals, now)
 	r.signed(int64(e))
@@ -285,7 +285,7 @@ func (r *Recorder) Signals(now time.Time, e dispatch.Endpoint, s dispatch.Signal
 	}
 }
 
-// unloaded writes what an engine states of models that are not loaded.
+// unloaded writes an engine's statement of models that are not loaded.
 func (r *Recorder) unloaded(s *scheduling.Unloaded) {
 	if r.flag(s != nil); s == nil {
 		return
@@ -306,7 +306,7 @@ func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, t
 	r.cost(trueUp, now, l, to, tokens)
 }
 
-// Used records how many tokens a request has used of its tenant's quota.
+// Used records the number of tokens that a request has used of its tenant's quota.
 func (r *Recorder) Used(now time.Time, l *dispatch.Lease, tokens int64) {
 	w := l.Waiter()
 	if w.Lease() == nil {

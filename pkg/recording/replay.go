@@ -72,10 +72,10 @@ type player struct {
 	uses      int64
 	role      string
 
-	watch watcher // nil if nobody watches
+	watch watcher // may be nil
 }
 
-// watcher is told what a player does.
+// watcher is told each step of a player.
 type watcher interface {
 	// arrived is called for each arrival, before the machine decides on it.
 	arrived(r *request, a *dispatch.Arrival)

@@ -126,7 +126,7 @@ func (s *segment) constraint(r scheduling.Recalled) {
 // reader reads a segment.
 type reader struct {
 	in          []byte
-	at          int // how much was read
+	at          int // the number of bytes read
 	last        int64
 	texts       []string
 	constraints []scheduling.Recalled

@@ -101,7 +101,7 @@ func (r *readers) refuse(request *http.Request) (status int, why string) {
 		User: reader.User, Verb: strings.ToLower(request.Method), Path: request.URL.Path,
 	})
 	if err != nil {
-		r.log.Error(err, "cannot ask the apiserver whether somebody may read the metrics", "user", reader.User.GetName())
+		r.log.Error(err, "cannot ask the apiserver for the permission to read the metrics", "user", reader.User.GetName())
 		return http.StatusServiceUnavailable, "the apiserver cannot be asked for the permission"
 	}
 	if decision != authorizer.DecisionAllow {

@@ -82,7 +82,7 @@ func noRecordingPage(w http.ResponseWriter, _ *http.Request) {
 // meanwhile, and it waits until the pause after the last copy is over.
 func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
 	if !a.reading.TryLock() {
-		http.Error(w, "the recording is being read by somebody else: try again", http.StatusServiceUnavailable)
+		http.Error(w, "another reader has the recording: try again", http.StatusServiceUnavailable)
 		return
 	}
 	defer a.reading.Unlock()

@@ -98,7 +98,7 @@ func (p *page) result() (Reading, error) {
 			return r, nil
 		}
 	}
-	return Reading{}, &failure{reason: NoKnownMetric, text: "no metric of a known engine says how many requests run and wait"}
+	return Reading{}, &failure{reason: NoKnownMetric, text: "no metric of a known engine has the number of running and waiting requests"}
 }
 
 // line reads one line.

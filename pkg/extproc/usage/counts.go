@@ -26,8 +26,8 @@ type Counts struct {
 func (c *Counts) Set(which Count, n int64) { c.n[which], c.there[which] = n, true }
 
 // Tokens returns the sums of the numbers, in every API's words the same, and reports whether that is the whole usage:
-// without the input or the output it is what is known so far. With promptOnly the output may be missing, since there is
-// none. A usage that says how much of its input was cached (Cached) has all of it in Input.
+// without the input or the output it is the part known so far. With promptOnly the output may be missing, since there
+// is none. A usage that states the cached part of its input (Cached) has all of it in Input.
 func (c *Counts) Tokens(promptOnly bool) (t Tokens, known bool) {
 	t = Tokens{Input: c.n[Input], Output: c.n[Output], Cached: c.n[Cached]}
 	if !c.there[Cached] {

@@ -9,11 +9,11 @@ type eventLines struct {
 	field eventField
 	// cr is set if the last byte was a CR: an LF then belongs to the same line end.
 	cr bool
-	// data is set if the event has data. events counts those that had.
+	// data is set if the event has data. events counts the events with data.
 	data   bool
 	events int64
-	// matched is how many bytes of an event's data are those of lastData so far, or -1 if it is something else. last is set
-	// after that event.
+	// matched is the number of bytes of an event's data that equal lastData so far, or -1 if it is something else. last
+	// is set after that event.
 	matched int
 	last    bool
 }

@@ -8,7 +8,7 @@ import "bytes"
 //	usage.NAME, message.usage.NAME, response.usage.NAME, and NAME within …usage.prompt_tokens_details or
 //	….input_tokens_details
 //
-// It does not check the syntax, because the engine wrote the response. It finds nothing in what is not JSON.
+// It does not check the syntax, because the engine wrote the response. It finds nothing in text that is not JSON.
 type scan struct {
 	counts Counts
 
