@@ -1,6 +1,8 @@
 package extproc
 
 import (
+	"time"
+
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
