@@ -31,7 +31,7 @@ func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []st
 	m.run()
 }
 
-// tellLedger passes the ready backends to the ledger: only those that differ, if they are few. It appends these to some;
+// tellLedger passes the ready backends to the ledger: only the changed ones, if they are few. It appends these to some;
 // all means that the caller must assume that any differs.
 func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []Endpoint, all bool) {
 	before := m.ready
@@ -128,7 +128,7 @@ func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 	m.run()
 }
 
-// countForeign passes the stock of others to the ledger, and what counts of it to the Placer.
+// countForeign passes the stock of others to the ledger, and its counted part to the Placer.
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
 		if known := m.failing[Endpoint(f.ID)]; known != nil {

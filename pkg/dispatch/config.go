@@ -53,7 +53,7 @@ type Config struct {
 	Circuits bool
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
-	// Roles has what is common to the tenants of a role, by the role's name; see fairqueue.Path.Role.
+	// Roles has the settings that the tenants of a role have in common, by the role's name; see fairqueue.Path.Role.
 	Roles map[string]RoleConfig
 	// Quotas are the tokens that tenants may use in a window of time. They count whether or not requests queue.
 	Quotas quota.Config

@@ -29,7 +29,7 @@ const (
 	fewFailures    = 2  // of them, failures elsewhere that say nothing of the tenant
 )
 
-// Answer is what is known of a model server's answer.
+// Answer is the known part of a model server's answer.
 type Answer struct {
 	// Status is its HTTP status; 0 if none came because the client had gone, which says nothing of the engine.
 	Status int
@@ -37,13 +37,13 @@ type Answer struct {
 	RetryAfter time.Duration
 }
 
-// failing is what the machine knows of how the engine of an endpoint answers.
+// failing is the machine's knowledge of the answers of an endpoint's engine.
 type failing struct {
 	endpoint Endpoint
 	circuit  stock.Circuit
 	busy     time.Time    // until then it wants no request
 	held     []heldPlace  // in no order
-	foreign  stock.Amount // what counts as the stock of others there
+	foreign  stock.Amount // the counted stock of others there
 	withheld int          // requests that count there besides
 
 	answers [6]uint64               // by the first digit of their status
@@ -280,7 +280,7 @@ func (m *Machine) mayShut(e Endpoint) bool {
 	defer func() { m.asking = nil }()
 	for _, n := range m.lanesWith(e) {
 		if m.heads = m.queue.InLane(n.lane, renew(m.heads)); len(m.heads) == 0 {
-			continue // nobody waits in it any more
+			continue // no request waits in it any more
 		}
 		m.asking = waiterOf(m.heads[0])
 		if ready, open := m.openBeside(n, m.asking, e); 2*open < ready {
@@ -298,8 +298,8 @@ func (m *Machine) lanesWith(e Endpoint) []*laneNote {
 	return nil
 }
 
-// openBeside returns how many endpoints of a lane, in which w waits, are ready, and how many of these get requests and are
-// not e.
+// openBeside returns the number of ready endpoints of a lane, in which w waits, and the number of these that get
+// requests and are not e.
 func (m *Machine) openBeside(n *laneNote, w *Waiter, e Endpoint) (ready, open int) {
 	for _, other := range n.endpoints {
 		if !m.placer.CanServe(w.placement, other) {
@@ -384,7 +384,7 @@ func (m *Machine) withhold(f *failing) {
 	}
 }
 
-// withheldAt returns what counts at an endpoint besides what is there.
+// withheldAt returns the amount that counts at an endpoint besides its requests.
 func (m *Machine) withheldAt(e Endpoint) int {
 	if f := m.failing[e]; f != nil {
 		return f.withheld
@@ -392,7 +392,7 @@ func (m *Machine) withheldAt(e Endpoint) int {
 	return 0
 }
 
-// tellForeign passes the stock of others at an endpoint, and what is withheld there, to the ledger and the placer.
+// tellForeign passes the stock of others at an endpoint, and the amount withheld there, to the ledger and the placer.
 func (m *Machine) tellForeign(f *failing) {
 	held := stock.Amount{Requests: f.foreign.Requests + f.withheld, Tokens: f.foreign.Tokens}
 	if counts, ready := m.ledger.SetForeign(stock.Foreign{ID: stock.BackendID(f.endpoint), Held: held}); ready {
@@ -429,12 +429,12 @@ func (m *Machine) remind(f *failing) {
 	}
 }
 
-// untilMended returns how long it is from now until something of an endpoint is over; there must be something.
+// untilMended returns the time from now until something of an endpoint is over; there must be something.
 func (m *Machine) untilMended(now time.Time) time.Duration {
 	return m.mends.Min().due - now.Sub(m.born)
 }
 
-// mend ends what is over: held places, and the times for which endpoints are shut.
+// mend ends the held places, and the times for which endpoints are shut, that are over.
 func (m *Machine) mend() {
 	for n := m.mends.Len(); n > 0 && m.mends.Len() > 0 && m.untilMended(m.now) <= 0; n-- { // once for each, even at the end of time
 		f := m.mends.Min()
@@ -448,8 +448,8 @@ func (m *Machine) mend() {
 	}
 }
 
-// forgetFailing forgets what is known of endpoints that are not ready, and lets requests through to some of the others until
-// at least half get requests.
+// forgetFailing forgets the knowledge of endpoints that are not ready, and lets requests through to some of the others
+// until at least half get requests.
 func (m *Machine) forgetFailing() {
 	if len(m.failing) == 0 {
 		return
@@ -511,7 +511,8 @@ type EngineState struct {
 	// Circuit is its circuit's state; Busy is true while it wants no request after a 429.
 	Circuit stock.CircuitState
 	Busy    bool
-	// Held is the number of places that failures hold, and Withheld what counts at the endpoint besides what is there.
+	// Held is the number of places that failures hold, and Withheld the amount that counts at the endpoint besides its
+	// requests.
 	Held, Withheld int
 	// Answers are the numbers of answers by the first digit of their status.
 	Answers [6]uint64

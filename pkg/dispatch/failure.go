@@ -13,7 +13,7 @@ const mostPanics = 16
 // panicsEnd is the number of consecutive panics that ends a waiter.
 const panicsEnd = 2
 
-// rare is what few requests have.
+// rare has the fields that few requests need.
 type rare struct {
 	panics  int       // consecutive panics of the Placer for it while it waits
 	struck  time.Time // when the last of them happened
@@ -21,7 +21,7 @@ type rare struct {
 	metered           // by a quota
 }
 
-// rarely returns what w has of that; it makes it if there is nothing.
+// rarely returns these fields of w; it makes them if w has none.
 func (w *Waiter) rarely() *rare {
 	if w.rare == nil {
 		w.rare = new(rare)
@@ -83,7 +83,7 @@ func (m *Machine) fail(w *Waiter, failure error) {
 	m.uncountWaiter(w)
 }
 
-// undo releases what a request holds if its grant was not completed.
+// undo releases the holdings of a request whose grant was not completed.
 func (m *Machine) undo(w *Waiter) {
 	switch {
 	case w.held.Held():

@@ -8,11 +8,11 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// engine is what the machine knows of the engine of an endpoint whose bound follows it (stock.Config.Follow), or what that
-// states (stock.Config.Stated).
+// engine is the machine's knowledge of the engine of an endpoint whose bound follows it (stock.Config.Follow), or what
+// that states (stock.Config.Stated).
 type engine struct {
 	stock.Learned
-	learns     bool  // its bound is learned as long as nobody states it
+	learns     bool  // its bound is learned as long as it is not stated
 	stated     int32 // the slots that the engine states; 0: none
 	configured int32 // those that the endpoint's source states; 0: none
 }
@@ -31,7 +31,7 @@ func (e *engine) slots() int32 {
 	return int32(e.Bound())
 }
 
-// asksEngines reports whether bounds depend on what engines say.
+// asksEngines reports whether bounds depend on engines' reports.
 func (m *Machine) asksEngines() bool { return m.config.Stock.Follow || m.config.Stock.Stated }
 
 // withLearned returns the ready backends with the bounds that their engines state; without such, the slots that the backend's
@@ -156,7 +156,7 @@ func (m *Machine) forgetEngines(changed []Endpoint, all bool) {
 	}
 }
 
-// followEngine changes the bound of an endpoint by what its engine says.
+// followEngine changes the bound of an endpoint by its engine's report.
 func (m *Machine) followEngine(e Endpoint, s *Signals) {
 	known := m.engines[e]
 	if known == nil {

@@ -34,9 +34,9 @@ type Machine struct {
 	times bool // the placer asks for times (Placer.Times), as of the last change of the backends or the configuration
 
 	// Engines that fail, if Config.Circuits.
-	failing map[Endpoint]*failing // those that have had a request; nil without circuits
+	failing map[Endpoint]*failing // the endpoints that have had a request; nil without circuits
 	mends   heap.Heap[*failing]   // of them, those with something that will be over
-	shut    EndpointSet           // those that get no request
+	shut    EndpointSet           // the endpoints that get no request
 	born    time.Time             // of the first request with circuits
 
 	now      time.Time // of the current event
@@ -136,8 +136,8 @@ func (m *Machine) adopt(cfg Config) {
 	m.victims.listVictims(m.capped, &m.flows)
 }
 
-// rankTiers derives what depends on the tiers: their ranks, which may preempt, and the reservations. A draining tier
-// has no reservation.
+// rankTiers derives the values that depend on the tiers: their ranks, which may preempt, and the reservations. A
+// draining tier has no reservation.
 func (m *Machine) rankTiers() {
 	byName := map[string]TierConfig{}
 	m.ranks = nil
@@ -349,8 +349,8 @@ func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settle
 	return m.Answered(now, l, cost, Answer{})
 }
 
-// Answered is Complete that also says what the model server has answered, by which its engine is judged if
-// Config.Circuits, and compared if the placer asks for times (Judges). Then now must not be zero.
+// Answered is Complete that also tells the model server's answer, by which its engine is judged if Config.Circuits, and
+// compared if the placer asks for times (Judges). Then now must not be zero.
 func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answer) (settled bool) {
 	m.begin(now)
 	w := l.Waiter()
@@ -440,7 +440,7 @@ func (m *Machine) Advance(now time.Time) {
 	m.run()
 }
 
-// Next returns how long after now Advance is due if no event comes before; ok is false if nothing waits.
+// Next returns the time from now until Advance is due if no event comes before; ok is false if nothing waits.
 func (m *Machine) Next(now time.Time) (left time.Duration, ok bool) {
 	if m.queue.Len() == 0 {
 		return 0, false

@@ -30,7 +30,7 @@ const (
 	OutcomeInternal                        // our own failure
 	OutcomeUnknownModel                    // all model servers list their models, and none lists this one
 	OutcomeQuotaExceeded                   // its tenant's quota has no room for it
-	OutcomeUnsupported                     // model servers have its model, and none meets what it needs besides
+	OutcomeUnsupported                     // model servers have its model, and none meets its other needs
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = iota

@@ -63,7 +63,7 @@ type Placer interface {
 	Read(r *Reservation)
 	// HasReady reports whether p's lane has a ready endpoint that is not in except.
 	HasReady(p Placement, except *EndpointSet) bool
-	// Known returns how many endpoints of the pool, ready or not, serve p's model, whatever the subset of p.
+	// Known returns the number of endpoints of the pool, ready or not, that serve p's model, whatever the subset of p.
 	Known(p Placement) int
 	// SetBusyRules sets the rules by which Busy goes, by number. While there are any, the tokens of the prompts of the requests
 	// that are placed count at their endpoints until PromptRead or Release.
@@ -103,7 +103,7 @@ type Placer interface {
 	// the upper bound, an endpoint takes another request of any size.
 	SetBounds(e Endpoint, lower, upper int64) bool
 	SetTokenBounds(e Endpoint, lower, upper int64) bool
-	// SetForeign sets how many requests of others are at a ready endpoint, and their tokens, and reports whether it is
+	// SetForeign sets the number of requests of others at a ready endpoint, and their tokens, and reports whether it is
 	// ready. They count until it is not ready any more.
 	SetForeign(e Endpoint, requests int, tokens int64) bool
 	// AddTokens changes the tokens of leases at an endpoint, which may have left the pool.
@@ -118,6 +118,6 @@ type Placer interface {
 	// long an engine took to answer a request, and the real cost of the request; 0: unknown.
 	Times() bool
 	Completed(e Endpoint, took time.Duration, cost int64)
-	// Held returns how many requests are at an endpoint of the pool, those of others included.
+	// Held returns the number of requests at an endpoint of the pool, those of others included.
 	Held(e Endpoint) int
 }

@@ -127,7 +127,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.refund(loser)
 		m.verdicts = append(m.verdicts, loser)
 		m.follow(loser)
-		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for what the engine has done
+		m.queue.Refund(m.now, &loser.queued) // its client gets nothing for the engine's work
 		m.queue.CompletedAt(m.now, &loser.queued)
 	} else {
 		m.follow(loser)

@@ -14,12 +14,12 @@ func (m *Machine) laneOf(w *Waiter) fairqueue.Lane {
 	return fairqueue.Lane(m.placer.Lane(w.placement))
 }
 
-// follow lets what a request in flight is charged or refunded from now on count in its present lane.
+// follow lets the charges and refunds of a request in flight from now on count in its present lane.
 func (m *Machine) follow(w *Waiter) { w.queued.Lane = m.laneOf(w) }
 
-// regroup moves the waiters whose lane has another name since the endpoints or the scheduler have changed. It returns the
-// lanes that they have left or come to, ascending, and forgets what was known of these. It looks at each lane once, and at
-// each waiter of those that do not go on as they were.
+// regroup moves the waiters whose lane has another name since the endpoints or the scheduler have changed. It returns
+// the lanes that they have left or come to, ascending, and forgets the notes of these. It looks at each lane once, and
+// at each waiter of those that do not go on as they were.
 func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	m.pending.regroup = m.pending.regroup.And(m.placer.TakeRegrouping())
 	g := m.pending.regroup
@@ -64,7 +64,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	for _, name := range concerned {
 		m.heads = m.queue.ParkedIn(name, renew(m.heads))
 		for _, r := range m.heads {
-			m.touch(waiterOf(r).flow.tenant) // nobody is parked there any more
+			m.touch(waiterOf(r).flow.tenant) // no flow is parked there any more
 		}
 	}
 	m.queue.Regroup(heirs, moves)

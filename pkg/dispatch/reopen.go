@@ -30,7 +30,7 @@ func (m *Machine) reopen() {
 }
 
 // reopenFor is reopen for a change of some endpoints: it concerns the lanes that they were in or are in now, those that
-// are regrouped, and the flows that wait there at a cap. Every other lane has what room it had.
+// are regrouped, and the flows that wait there at a cap. Every other lane has its old room.
 func (m *Machine) reopenFor(changed []Endpoint) {
 	lanes := m.concerned(changed, m.regroup())
 	for _, n := range lanes {

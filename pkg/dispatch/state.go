@@ -29,7 +29,7 @@ type State struct {
 	Metered      int    // tenants whose use of a quota is known
 }
 
-// Config returns the configuration in use. The caller must not change what it refers to.
+// Config returns the configuration in use. The caller must not change the values that it refers to.
 func (m *Machine) Config() Config { return m.config }
 
 // State returns the current accounts.
@@ -165,7 +165,7 @@ type FlowState struct {
 	Waiting     int   `json:"waiting"`
 	WaitingCost int64 `json:"waitingCost"`
 	InFlight    int   `json:"inFlight"`
-	// Since is how long its oldest waiter has waited, in seconds.
+	// Since is the time that its oldest waiter has waited, in seconds.
 	Since float64 `json:"sinceSeconds"`
 	// Weight is its weight. Entitled is the share of its tier that it is entitled to in this class, 0 to 1.
 	Weight   float64 `json:"weight"`

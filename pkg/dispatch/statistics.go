@@ -16,7 +16,7 @@ type QueueStatistics struct {
 	Total   int            `json:"total"`
 	ByUser  map[string]int `json:"by_user"`
 	ByModel map[string]int `json:"by_model"`
-	// AverageWait is how long those that wait now have waited, on average, in seconds.
+	// AverageWait is the mean time that the waiting requests have waited, in seconds.
 	AverageWait float64 `json:"average_wait_seconds"`
 }
 
@@ -24,7 +24,7 @@ type QueueStatistics struct {
 type ShareStatistics struct {
 	// TotalUsers is the number of flows that are known, of which UserStats has some: those first that are active.
 	TotalUsers int `json:"total_users"`
-	// Recent is the cost of what all flows used in the window, and Window its length in seconds.
+	// Recent is the use of all flows in the window, in cost, and Window its length in seconds.
 	Recent    int64       `json:"global_recent_tokens"`
 	Window    float64     `json:"fairness_window_seconds"`
 	UserStats []UserStats `json:"user_stats"`
@@ -37,12 +37,12 @@ type UserStats struct {
 	// Class is its class within the tier; empty without configured classes.
 	Class  string  `json:"class,omitempty"`
 	Weight float64 `json:"weight"`
-	// Deficit is what it is owed, in units of cost; those of the active flows of a class add up to zero. BurstCredits and Recent
-	// are in units of cost, too.
+	// Deficit is the service owed to it, in units of cost; those of the active flows of a class add up to zero.
+	// BurstCredits and Recent are in units of cost, too.
 	Deficit      int64 `json:"deficit"`
 	BurstCredits int64 `json:"burst_credits"`
 	Recent       int64 `json:"recent_tokens"`
-	// Factor is what lowers its priority, 1 if nothing does.
+	// Factor lowers its priority; 1 if nothing does.
 	Factor float64 `json:"deprioritization_factor"`
 	// Active and Waiting are numbers of requests: in flight, and in the queue.
 	Active  int `json:"active_requests"`

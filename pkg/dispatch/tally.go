@@ -23,7 +23,7 @@ func (t *tally) find(e Endpoint) (int, bool) {
 	return slices.BinarySearchFunc(t.held, e, func(c endpointCount, e Endpoint) int { return cmp.Compare(c.endpoint, e) })
 }
 
-// at returns what is counted at the endpoint.
+// at returns the counts at the endpoint.
 func (t *tally) at(e Endpoint) endpointCount {
 	if i, ok := t.find(e); ok {
 		return t.held[i]

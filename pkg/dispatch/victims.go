@@ -21,7 +21,7 @@ type victims struct {
 // victimTier holds the victims of one tier.
 type victimTier struct {
 	byEndpoint map[Endpoint]*victimHeap
-	used       heap.Heap[*victimHeap] // those that are not empty, the one with the first victim on top
+	used       heap.Heap[*victimHeap] // the heaps that are not empty, the one with the first victim on top
 	n          int
 }
 

@@ -34,10 +34,10 @@ type Arrival struct {
 	Path *fairqueue.Path
 	// Cost is its work, which the queue charges; less than 1 counts as 1.
 	Cost fairqueue.Cost
-	// Tokens is what it takes of the stock in tokens, as far as is known; less than 1 means as many as its cost.
+	// Tokens is its part of the stock in tokens, as far as is known; less than 1 means as many as its cost.
 	Tokens stock.Tokens
-	// Tenant is the identity whose quota counts the request; empty means that none does. Uses is how many tokens its prompt
-	// and its answer are estimated to have; less than 1 means as many as its cost.
+	// Tenant is the identity whose quota counts the request; empty means that none does. Uses is the number of tokens
+	// that its prompt and its answer are estimated to have; less than 1 means as many as its cost.
 	Tenant string
 	Uses   int64
 	// Deadline is the client's own; zero means none.
@@ -80,7 +80,7 @@ func (w *Waiter) Number() uint64 { return w.number }
 // Stage returns the request's stage.
 func (w *Waiter) Stage() Stage { return w.stage }
 
-// Lease returns what the request holds; nil if it holds nothing.
+// Lease returns the request's lease; nil if it holds none.
 func (w *Waiter) Lease() *Lease {
 	if !w.held.Held() {
 		return nil
@@ -98,7 +98,8 @@ func (w *Waiter) Outcome() Outcome { return w.outcome }
 // its own); 0 means that it is not told.
 func (w *Waiter) RetryAfter() time.Duration { return w.retry }
 
-// Failure returns what ended a request as OutcomeInternal, or the *fairqueue.LimitError that ended it as OutcomeQueueFull.
+// Failure returns the cause that ended a request as OutcomeInternal, or the *fairqueue.LimitError that ended it as
+// OutcomeQueueFull.
 func (w *Waiter) Failure() error {
 	if w.rare == nil {
 		return nil
@@ -118,7 +119,7 @@ func (w *Waiter) Waited() time.Duration { return w.waited }
 // Flow returns the key of the request's flow.
 func (w *Waiter) Flow() string { return w.queued.Flow }
 
-// Path returns what the request named beside its flow and tier, or nil.
+// Path returns the request's names beside its flow and tier, or nil.
 func (w *Waiter) Path() *fairqueue.Path { return w.queued.Path }
 
 // Tier returns the identifier of the request's tier, which is known from Arrive on.
@@ -127,10 +128,10 @@ func (w *Waiter) Tier() int { return w.queued.Tier }
 // Cost returns the request's cost.
 func (w *Waiter) Cost() fairqueue.Cost { return w.queued.Cost }
 
-// Tokens returns what the request takes of the stock in tokens while it holds its lease, as far as is known.
+// Tokens returns the request's part of the stock in tokens while it holds its lease, as far as is known.
 func (w *Waiter) Tokens() stock.Tokens { return w.held.Tokens() }
 
-// MaxWait returns how long a request that was queued may wait in all.
+// MaxWait returns the longest time that a request that was queued may wait in all.
 func (w *Waiter) MaxWait() time.Duration { return w.queued.MaxWait() }
 
 // Lease is one request's holding of stock and of a reservation at an endpoint, from its grant until it is settled,

@@ -222,9 +222,9 @@ func (c *RequestQueueController) passOn(now time.Time, w *waiter, r *Request) {
 	c.machine.arrive(now, w, r, r.Deadline, true)
 }
 
-// SetBackends sets the ready backends, and what other replicas hold at them where that is not what it was. commit, if not
-// nil, is called under the lock; the Placer must switch to the same snapshot in it. Waiters that can go now are released;
-// leases at a removed backend stay until their streams end.
+// SetBackends sets the ready backends, and the other replicas' holdings at them where these have changed. commit, if
+// not nil, is called under the lock; the Placer must switch to the same snapshot in it. Waiters that can go now are
+// released; leases at a removed backend stay until their streams end.
 func (c *RequestQueueController) SetBackends(ready []stock.Backend, foreign []stock.Foreign, commit func()) {
 	now := time.Now()
 	c.mu.Lock()
@@ -235,7 +235,7 @@ func (c *RequestQueueController) SetBackends(ready []stock.Backend, foreign []st
 	c.machine.SetBackends(now, ready, foreign)
 }
 
-// SetForeign sets what other replicas hold at some of the backends, which counts as stock there.
+// SetForeign sets the other replicas' holdings at some of the backends, which count as stock there.
 func (c *RequestQueueController) SetForeign(changes []stock.Foreign) {
 	now := time.Now()
 	c.mu.Lock()
@@ -253,9 +253,8 @@ func (c *RequestQueueController) SetSignals(e Endpoint, s dispatch.Signals) {
 
 // Reconfigure changes the configuration of the running controller: all of it, or nothing if it returns an error.
 // Waiters keep their places and deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no
-// arrivals and drains. commit, if not nil, is called under the lock, so that what the Placer needs to know changes
-// in the same step. The tier mode, the capacity mode and the discipline cannot change; a change of MaxLabels has
-// no effect.
+// arrivals and drains. commit, if not nil, is called under the lock, so that the Placer's knowledge changes in the same
+// step. The tier mode, the capacity mode and the discipline cannot change; a change of MaxLabels has no effect.
 func (c *RequestQueueController) Reconfigure(cfg Config, commit func()) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)

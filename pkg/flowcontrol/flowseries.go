@@ -71,7 +71,7 @@ type flowSeries struct {
 	others              func() *flowSeries // the series of flows beyond the limit
 
 	waiting, inFlight atomic.Int64  // requests of the flow
-	requests          atomic.Uint64 // those that have ended
+	requests          atomic.Uint64 // requests that have ended
 	tiers             atomic.Pointer[servedInTier]
 
 	// Guarded by mu.
@@ -111,8 +111,8 @@ func (s *flowSeries) ended(o Outcome, w *waiter) {
 	s.count(o)
 }
 
-// count counts the end of a request. A rejection may make a series: where those of the flow were dropped, that of the flows
-// beyond the limit, since nobody would show it again.
+// count counts the end of a request. A rejection may make a series: where those of the flow were dropped, that of the
+// flows beyond the limit, since it would never be shown again.
 func (s *flowSeries) count(o Outcome) {
 	if o == OutcomeDispatched {
 		s.requests.Add(1)
@@ -152,7 +152,7 @@ func (s *flowSeries) used(model string, u Usage) {
 	s.further.tokens(model).add(u)
 }
 
-// cost counts what a request has really cost, once, and how wrong the charge at its dispatch was.
+// cost counts a request's real cost, once, and the error of the charge at its dispatch.
 func (s *flowSeries) cost(charged, actual fairqueue.Cost) {
 	s.actual.Add(float64(actual))
 	s.over.Add(float64(max(0, charged-actual)))

@@ -35,10 +35,10 @@ func (l *Lease) controller() *RequestQueueController { return l.series.metrics.c
 // Endpoint returns the endpoint that is reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.Granted().Endpoint() }
 
-// Queued returns how long the request waited in the queue; ok is false for a bypass.
+// Queued returns the time that the request waited in the queue; ok is false for a bypass.
 func (l *Lease) Queued() (time.Duration, bool) { return l.Waited(), !l.Bypassed() }
 
-// Quota returns what is left of the tenant's quota, as of the request's arrival; nil if no quota counts the request.
+// Quota returns the rest of the tenant's quota, as of the request's arrival; nil if no quota counts the request.
 func (l *Lease) Quota() *QuotaStanding {
 	if s, ok := l.Waiter.Quota(); ok {
 		return &s
@@ -109,7 +109,7 @@ func (l *Lease) OnCost(to fairqueue.Cost, tokens Tokens) {
 	l.controller().machine.Raise(now, l.Granted(), to, tokens)
 }
 
-// OnExpected lowers what the request is charged to this cost, because its engine is taken to have a part of its prompt
+// OnExpected lowers the request's charge to this cost, because its engine is expected to have a part of its prompt
 // cached. Its part of the stock stays. Its actual cost, at the end, corrects that.
 func (l *Lease) OnExpected(cost fairqueue.Cost) {
 	now := time.Now()
@@ -165,7 +165,7 @@ func (c *RequestQueueController) complete(w *waiter, done *Completion) (settled 
 	return settled, actual, preempted
 }
 
-// meter tells the tenant's quota what the request has used, as far as that is known.
+// meter tells the tenant's quota the request's usage, as far as that is known.
 func (c *RequestQueueController) meter(now time.Time, w *waiter, done *Completion) {
 	switch {
 	case done.Unsent || done.Unserved:

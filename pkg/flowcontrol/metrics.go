@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// metrics are the seed's metrics under the prefix weir_, and ours. What requests' own goroutines know is counted by
-// them, outside the lock; what the lock guards is read at a scrape.
+// metrics are the seed's metrics under the prefix weir_, and ours. The requests' own goroutines count their own events,
+// outside the lock; the state that the lock guards is read at a scrape.
 type metrics struct {
 	controller *RequestQueueController
 

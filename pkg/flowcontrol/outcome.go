@@ -58,7 +58,7 @@ var (
 	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
 	// ErrUnknownModel means that endpoints are known, all list models, and none, ready or not, lists this one.
 	ErrUnknownModel = errors.New("flowcontrol: no endpoint serves the model")
-	// ErrUnsupported means that endpoints serve the model, and none, ready or not, meets what the request needs besides.
+	// ErrUnsupported means that endpoints serve the model, and none, ready or not, meets the request's other needs.
 	ErrUnsupported = errors.New("flowcontrol: no endpoint meets the needs of the request")
 	// errInternal is the sentinel of a failure of unknown cause.
 	errInternal = errors.New("flowcontrol: internal")
@@ -97,7 +97,7 @@ func OutcomeOf(err error) Outcome {
 	return OutcomeInternal
 }
 
-// Rejection is the error of TryEnqueue and Refuse: the sentinel, and what to tell the client.
+// Rejection is the error of TryEnqueue and Refuse: the sentinel, and the answer to the client.
 type Rejection struct {
 	// Err is the sentinel; errors.Is finds it, and errors.As a *fairqueue.LimitError of a class.
 	Err error
@@ -106,11 +106,11 @@ type Rejection struct {
 	// RetryAfter is when the client should retry, already spread (each rejection has a time of its own); 0 means that
 	// the client is not told.
 	RetryAfter time.Duration
-	// Quota is what is left of the tenant's quota; nil if no quota has counted the request.
+	// Quota is the rest of the tenant's quota; nil if no quota has counted the request.
 	Quota *QuotaStanding
 }
 
-// QuotaStanding is what is left of a tenant's quota; see quota.Standing.
+// QuotaStanding is the rest of a tenant's quota; see quota.Standing.
 type QuotaStanding = dispatch.QuotaStanding
 
 // Error implements error.

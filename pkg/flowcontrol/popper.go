@@ -71,7 +71,7 @@ func (c *RequestQueueController) wakePopper() {
 	}
 }
 
-// popOnce does what is due, and logs failures.
+// popOnce does the work that is due, and logs failures.
 func (c *RequestQueueController) popOnce() {
 	now := time.Now()
 	if failure := c.advance(now); failure != nil {

@@ -25,10 +25,10 @@ type Request struct {
 	Path *fairqueue.Path
 	// Cost is its work, which the queue charges, at least 1; 0 counts as 1.
 	Cost fairqueue.Cost
-	// Tokens is what it takes of the stock in tokens, as far as is known; 0 means as many as its cost.
+	// Tokens is its part of the stock in tokens, as far as is known; 0 means as many as its cost.
 	Tokens Tokens
-	// Tenant is the identity whose quota counts the request; empty means that none does. Uses is how many tokens its prompt
-	// and its answer are estimated to have; 0 means as many as its cost.
+	// Tenant is the identity whose quota counts the request; empty means that none does. Uses is the number of tokens
+	// that its prompt and its answer are estimated to have; 0 means as many as its cost.
 	Tenant string
 	Uses   int64
 	// Deadline is the client's own (from the stream or a deadline header); zero means none.
@@ -41,7 +41,7 @@ type Request struct {
 }
 
 type (
-	// Tokens is what a request takes of the stock in tokens; see stock.Tokens.
+	// Tokens is a request's part of the stock in tokens; see stock.Tokens.
 	Tokens = stock.Tokens
 	// Placement is a request's constraint on endpoints; see dispatch.Placement.
 	Placement = dispatch.Placement
@@ -58,7 +58,7 @@ const NoEndpoint = dispatch.NoEndpoint
 // the engine had cached.
 type Usage struct{ Input, Output, Cached int64 }
 
-// Completion is what is known about a request when its stream has ended.
+// Completion is the knowledge about a request when its stream has ended.
 type Completion struct {
 	// Status is the HTTP status of the model server's answer; 0 if no response headers were seen.
 	Status int
@@ -69,10 +69,10 @@ type Completion struct {
 	Unsent bool
 	// Cost is the real cost of the request, or fairqueue.UnknownCost, the zero value.
 	Cost fairqueue.Cost
-	// Usage is what its answer has reported; the zero value if that is not known.
+	// Usage is the usage that its answer has reported; the zero value if that is not known.
 	Usage Usage
-	// Used is how many tokens its prompt and its answer had; 0 if that is not known. Unserved means that the model server
-	// did not do what it was asked for, so that the tenant's quota gets the tokens back.
+	// Used is the number of tokens of its prompt and its answer; 0 if that is not known. Unserved means that the model
+	// server refused the request, so that the tenant's quota gets the tokens back.
 	Used     int64
 	Unserved bool
 }

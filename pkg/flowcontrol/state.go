@@ -108,7 +108,7 @@ func (c *RequestQueueController) Engines() []dispatch.EngineState {
 	return c.machine.Engines(now, nil)
 }
 
-// Look calls look under the lock, so that it can read what the Placer counts. look must be quick, and must not call the
+// Look calls look under the lock, so that it can read the Placer's counts. look must be quick, and must not call the
 // controller.
 func (c *RequestQueueController) Look(look func()) {
 	c.mu.Lock()

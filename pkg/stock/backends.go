@@ -33,13 +33,13 @@ type backend struct {
 	// Requests held there.
 	own      int // leases
 	promoted int // of them, those granted by promotion
-	foreign  int // what others hold; 0 unless it is ready
+	foreign  int // others' holdings; 0 unless it is ready
 	byTier   []int32
 
 	lower, upper parts // of bounds
 
-	bounds        Bounds // what it contributes to the pool's while it is ready
-	foreignTokens Tokens // what those of others take, which the ledger does not sum
+	bounds        Bounds // its part of the pool's while it is ready
+	foreignTokens Tokens // those of others, which the ledger does not sum
 }
 
 func (b *backend) held() int { return b.own + b.foreign }
@@ -105,8 +105,8 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 	return true
 }
 
-// Counted returns what of an amount counts as the stock of others: each number is clamped to 0 to MaxPerBackend or
-// MaxTokens, and tokens without a request count as nothing, since no completion would ever free them.
+// Counted returns the part of an amount that counts as the stock of others: each number is clamped to 0 to
+// MaxPerBackend or MaxTokens, and tokens without a request count as nothing, since no completion would ever free them.
 func (a Amount) Counted() Amount {
 	if a.Requests <= 0 {
 		return Amount{}
@@ -114,8 +114,8 @@ func (a Amount) Counted() Amount {
 	return Amount{min(a.Requests, MaxPerBackend), clampTokens(a.Tokens)}
 }
 
-// SetForeign replaces the stock of others at a backend, and returns what of it counts. The ledger itself counts the
-// requests. ready reports whether the backend is among the ready ones; at others nothing counts.
+// SetForeign replaces the stock of others at a backend, and returns the part of it that counts. The ledger itself
+// counts the requests. ready reports whether the backend is among the ready ones; at others nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
 	if !known || !l.backends[i].ready {
@@ -129,7 +129,7 @@ func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	return counts, true
 }
 
-// ForeignAt returns what counts as the stock of others at a backend: nothing if it is not ready.
+// ForeignAt returns the counted stock of others at a backend: none if it is not ready.
 func (l *Ledger) ForeignAt(id BackendID) Amount {
 	i, known := l.at[id]
 	if !known {
@@ -161,7 +161,7 @@ func (l *Ledger) forgetIfEmpty(i int) {
 	l.backends = l.backends[:last]
 }
 
-// count computes a backend's contribution to the bounds and, if it is ready, adds that and what it holds to the sums.
+// count computes a backend's contribution to the bounds and, if it is ready, adds that and its holdings to the sums.
 func (l *Ledger) count(i int) {
 	b := &l.backends[i]
 	b.bounds = l.config.BoundsOf(b.Backend)
@@ -172,7 +172,7 @@ func (l *Ledger) count(i int) {
 	}
 }
 
-// discount subtracts from the sums what count has added.
+// discount subtracts count's additions from the sums.
 func (l *Ledger) discount(i int) {
 	if b := &l.backends[i]; b.ready {
 		l.requests.subtract(b.bounds.Requests)
@@ -180,7 +180,7 @@ func (l *Ledger) discount(i int) {
 	}
 }
 
-// sum adds, or subtracts, what a ready backend holds.
+// sum adds, or subtracts, the holdings of a ready backend.
 func (l *Ledger) sum(b *backend, sign int) {
 	l.ready += sign
 	l.atReady.held += sign * b.held()

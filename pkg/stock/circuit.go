@@ -11,7 +11,7 @@ const (
 	circuitLong    = 30 * time.Second // the longest
 )
 
-// Failure is what an answer says against the engine.
+// Failure is the evidence of an answer against the engine.
 type Failure uint8
 
 // The failures. A full one counts as two halves.
@@ -21,8 +21,9 @@ const (
 	FullFailure
 )
 
-// FailureOf returns what the status of an answer says against its engine: 500, 502, 503 and 504, which is also Envoy's word for
-// a connection that was reset, are failures; 429 is half of one; every other status is the request's own affair.
+// FailureOf returns the evidence of an answer's status against its engine: 500, 502, 503 and 504, which is also Envoy's
+// word for a connection that was reset, are failures; 429 is half of one; every other status is the request's own
+// affair.
 func FailureOf(status int) Failure {
 	switch status {
 	case 500, 502, 503, 504:
@@ -135,5 +136,5 @@ func (c *Circuit) Advance(now time.Time) (lets bool) {
 // Try says that a half-open circuit has let its request through.
 func (c *Circuit) Try(now time.Time) { c.state, c.until = CircuitTrial, now.Add(c.wait) }
 
-// Close closes the circuit and forgets what it has seen.
+// Close closes the circuit and forgets its observations.
 func (c *Circuit) Close() { *c = Circuit{} }

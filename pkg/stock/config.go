@@ -22,8 +22,8 @@ type Config struct {
 	// Follow sets all three for a backend that reports no slots to a bound that its caller learns from the engine (Learned),
 	// and to StartSlots before that.
 	Follow bool
-	// Stated lets the slots that an engine states go before those that its source states and before SlotsPerBackend; with
-	// Follow they do so anyway.
+	// Stated lets the slots that an engine states go before its source's and before SlotsPerBackend; with Follow they
+	// do so anyway.
 	Stated bool
 	// Unbounded removes the bounds in requests of every backend, whatever it reports.
 	Unbounded bool

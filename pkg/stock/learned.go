@@ -12,20 +12,20 @@ const (
 	quietTime = 10 * time.Second // without growth after a preemption
 )
 
-// Report is what an engine says of itself, in requests, with what its backend holds by the ledger.
+// Report is an engine's report of itself, in requests, with its backend's holdings by the ledger.
 type Report struct {
 	// Running and Waiting are the requests inside the engine: in its batch, and in its queue for want of room.
 	Running, Waiting int
 	// Preemptions and Produced, its tokens, are counters since the engine's start; Produced is 0 if it is unknown.
 	Preemptions, Produced int64
-	// Held is what the backend holds, others' included.
+	// Held is the backend's holdings, others' included.
 	Held int
 }
 
 // Learned is a bound that follows its engine; see the package comment for the rule. The zero value is not valid.
 type Learned struct {
 	bound   int
-	moved   bool  // it is no longer what it began with
+	moved   bool  // it has moved from its beginning
 	shrunk  bool  // it has been less than before
 	settled bool  // a request has ended since the bound last grew
 	grownAt int64 // Report.Produced when it last grew

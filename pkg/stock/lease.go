@@ -1,7 +1,7 @@
 package stock
 
-// Tokens is how much of an engine's memory a request takes, in weighted tokens. It is what the stock counts beside
-// requests, and need not be what the queue charges.
+// Tokens is the part of an engine's memory that a request takes, in weighted tokens. The stock counts them beside
+// requests; they may differ from the queue's charge.
 type Tokens int64
 
 // MaxTokens is the most tokens of one lease, and the most foreign ones at a backend. Sums are exact for two million of
@@ -12,7 +12,7 @@ const MaxTokens = 1 << 40
 func clampTokens(tokens Tokens) Tokens { return max(0, min(tokens, MaxTokens)) }
 
 // Lease is one request's holding of stock. The zero value is not held. It is meant to be embedded in the owner's
-// structure. Only the ledger can change its tokens, so that settling subtracts exactly what was counted.
+// structure. Only the ledger can change its tokens, so that settling subtracts exactly the counted tokens.
 type Lease struct {
 	tokens   Tokens
 	backend  BackendID
@@ -30,7 +30,7 @@ func NewLease(tier int, tokens Tokens, promoted bool) Lease {
 // Tier returns the identifier of the tier that the lease counts for.
 func (l *Lease) Tier() int { return int(l.tier) }
 
-// Tokens returns what the lease adds to the ledger's tokens while it is held. It keeps them when it is settled.
+// Tokens returns the lease's part of the ledger's tokens while it is held. It keeps them when it is settled.
 func (l *Lease) Tokens() Tokens { return l.tokens }
 
 // Promoted reports whether the lease was granted by promotion.

@@ -3,7 +3,7 @@ package stock
 // Ledger is the account of leases and capacity. It is not safe for concurrent use: its owner has a lock.
 type Ledger struct {
 	config   Config
-	backends []backend // those that are ready or hold a lease, unordered
+	backends []backend // the backends that are ready or hold a lease, unordered
 	at       map[BackendID]int
 
 	// Derived from the ready backends.
@@ -19,10 +19,10 @@ type Ledger struct {
 	promoted int    // of these, the ones granted by promotion
 }
 
-// atReady is what the ready backends hold, in requests.
+// atReady is the holdings of the ready backends, in requests.
 type atReady struct {
 	held         int // leases, and what others hold
-	foreign      int // of it, what others hold
+	foreign      int // of it, others' holdings
 	promoted     int // leases granted by promotion
 	lower, upper room
 }
@@ -62,7 +62,7 @@ func (l *Ledger) PromotedAtReady() int { return l.atReady.promoted }
 // Ready returns the number of ready backends.
 func (l *Ledger) Ready() int { return l.ready }
 
-// AtReady returns the number of requests that the ready backends hold: leases, and what others hold.
+// AtReady returns the number of requests that the ready backends hold: leases, and others' requests.
 func (l *Ledger) AtReady() int { return l.atReady.held }
 
 // Band returns the pool's band in requests.
@@ -71,7 +71,7 @@ func (l *Ledger) Band() Band { return l.requests.band() }
 // Unbounded reports whether the stock has no bound in requests, which takes a ready backend.
 func (l *Ledger) Unbounded() bool { return l.config.Unbounded && l.ready > 0 }
 
-// Bounds returns what a ready backend contributes to the pool's bounds; ok is false if the backend is not ready.
+// Bounds returns a ready backend's part of the pool's bounds; ok is false if the backend is not ready.
 func (l *Ledger) Bounds(id BackendID) (Bounds, bool) {
 	if i, known := l.at[id]; known && l.backends[i].ready {
 		return l.backends[i].bounds, true

@@ -46,7 +46,7 @@ func (l *Ledger) reserve() {
 	}
 }
 
-// Wanted returns how many leases the baseline asks for at a capacity; a floor may ask for more than there is.
+// Wanted returns the number of leases that the baseline asks for at a capacity; a floor may ask for more than there is.
 func (r Reservation) Wanted(capacity int) int {
 	hi, lo := bits.Mul64(uint64(r.PerSlot), uint64(capacity))
 	if hi >= uint64(One) {
@@ -65,7 +65,7 @@ func (l *Ledger) Inflight(tier int) int { return l.accounts[tier].inflight }
 // Reserved returns the number of leases reserved for a tier at the present capacity.
 func (l *Ledger) Reserved(tier int) int { return l.accounts[tier].reserved }
 
-// Available returns how many more leases capacity and reservations permit the tier; it is never negative.
+// Available returns the number of further leases that capacity and reservations permit the tier; it is never negative.
 func (l *Ledger) Available(tier int) int { return max(0, l.Headroom(tier)) }
 
 // Headroom is Available without clamping; a negative value is a shortfall.

@@ -1,8 +1,8 @@
 package stock
 
-// room is what is left below the lower or the upper bounds of the ready backends. It knows each backend's bound in two
-// parts: whole requests, of which each backend's own are for it alone, and the rest, which is less than a request. The rests
-// of all add up to whole requests, of which each backend that has one takes at most one.
+// room is the space below the lower or the upper bounds of the ready backends. It knows each backend's bound in two
+// parts: whole requests, of which each backend's own are for it alone, and the rest, which is less than a request. The
+// rests of all add up to whole requests, of which each backend that has one takes at most one.
 //
 //	room = Σ max(0, whole(b) − held(b)) + max(0, ceil(Σ rest(b)) − filled)
 //
