@@ -36,6 +36,3 @@ type Ended struct {
 	Usage usage.Tokens
 	Known bool
 }
-
-// tailed reports whether somebody reads the tail.
-func (s *shared) tailed() bool { return s.tail != nil && s.tail.Wanted() }

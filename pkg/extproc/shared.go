@@ -47,3 +47,6 @@ func (d *draw) IntN(n int) int {
 	defer d.mu.Unlock()
 	return d.source.IntN(n)
 }
+
+// tailed reports whether somebody reads the tail.
+func (s *shared) tailed() bool { return s.tail != nil && s.tail.Wanted() }
