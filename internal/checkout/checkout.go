@@ -1,4 +1,4 @@
-// Package checkout finds what belongs to a checkout of this repository: its root, and the tools that it builds for its
+// Package checkout finds the parts of a checkout of this repository: its root, and the tools that it builds for its
 // tests and demonstrations. It builds nothing itself; hack/tool.sh does.
 package checkout
 

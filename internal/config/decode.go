@@ -204,7 +204,7 @@ func (dec *decoder) decodeStruct(path string, node *yaml.Node, target reflect.Va
 	}
 }
 
-// goneKeys says for each key of an earlier version what to write instead.
+// goneKeys has the replacement of each key of an earlier version.
 var goneKeys = map[string]string{
 	"scheduling.scorers": "is gone: leave it out, or write policy: none for an empty list",
 	"scheduling.picker":  "is gone: leave it out; tieBreak chooses among equal endpoints",
@@ -273,7 +273,7 @@ func (dec *decoder) decodeList(path string, node *yaml.Node, target reflect.Valu
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// describe returns what a message says was found.
+// describe returns the value found, for a message.
 func describe(node *yaml.Node) string {
 	const longest = 64
 	switch {
@@ -301,9 +301,10 @@ func join(path, name string) string {
 
 func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// DecodeInto decodes a YAML document of another kind than a configuration into target, a pointer to a struct, as strictly as a
-// configuration. Fields are named by their yaml tags; their types are those of a [Document], or have an UnmarshalText, whose
-// error says what is allowed; default tags count, in elements of lists too. lines has the line of each path.
+// DecodeInto decodes a YAML document of another kind than a configuration into target, a pointer to a struct, as
+// strictly as a configuration. Fields are named by their yaml tags; their types are those of a [Document], or have an
+// UnmarshalText, whose error states the allowed values; default tags count, in elements of lists too. lines has the
+// line of each path.
 func DecodeInto(text []byte, target any) (lines map[string]int, problems Problems) {
 	if len(text) > maxTextBytes {
 		return nil, Problems{{Message: fmt.Sprintf("larger than %d bytes", maxTextBytes)}}

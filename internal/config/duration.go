@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Duration is a time.Duration whose YAML form is a Go duration with a unit, such as "30s" or "1m30s". A bare number
-// is an error: nobody should have to guess its unit.
+// Duration is a time.Duration whose YAML form is a Go duration with a unit, such as "30s" or "1m30s". A bare number is
+// an error: no reader should have to guess its unit.
 type Duration time.Duration
 
 // Std returns the time.Duration.

@@ -11,7 +11,7 @@ import (
 // Weir's kind, and none of its keys.
 var foreignGroups = []string{"inference.networking.x-k8s.io/", "llm-d.ai/"}
 
-// foreignKeys says for each key of such a document what to write instead.
+// foreignKeys has the replacement of each key of such a document.
 var foreignKeys = map[string]string{
 	"plugins":            "write scheduling: { filters, policy, tieBreak }, or nothing: Weir counts each endpoint's requests",
 	"schedulingProfiles": "write scheduling: { filters, policy, tieBreak }; there is one profile",

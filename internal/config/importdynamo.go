@@ -156,7 +156,7 @@ func (im *dynamoImport) path(key string) string {
 // classKey matches the keys of a class.
 var classKey = regexp.MustCompile(`^classes\[([0-9]+)\]\.([A-Za-z]+)$`)
 
-// offers notes what the operator may want to know, and the warnings about the document itself.
+// offers notes hints for the operator, and the warnings about the document itself.
 func (im *dynamoImport) offers() {
 	d := &im.document
 	busy := false

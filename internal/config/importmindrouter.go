@@ -12,7 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// mindRouterVariable is what an environment variable of MindRouter's scheduler becomes: its value is put into the document.
+// mindRouterVariable is the translation of an environment variable of MindRouter's scheduler: it puts the value into
+// the document.
 type mindRouterVariable struct {
 	name string
 	key  string // where its problems are, here
@@ -117,7 +118,7 @@ func unquoted(value string) string {
 	return strings.TrimSpace(value)
 }
 
-// convert converts the variables, and notes those that are none of the scheduler's.
+// convert converts the variables, and notes any that are not the scheduler's.
 func (im *mindRouterImport) convert() {
 	var known []string
 	for _, v := range mindRouterVariables {
@@ -140,7 +141,7 @@ func (im *mindRouterImport) convert() {
 	}
 }
 
-// set converts one variable. What its key refuses is a problem of the variable.
+// set converts one variable. A value that its key refuses is a problem of the variable.
 func (im *mindRouterImport) set(v *mindRouterVariable) {
 	value, err := ParseDecimal(im.values[v.name])
 	if err != nil {
@@ -165,7 +166,7 @@ func (im *mindRouterImport) set(v *mindRouterVariable) {
 	}
 }
 
-// considers notes what the operator should know.
+// considers notes hints for the operator.
 func (im *mindRouterImport) considers() {
 	profile, err := Profile(ProfileMindRouter)
 	if err == nil && reflect.DeepEqual(profile, im.document) {

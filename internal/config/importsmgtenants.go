@@ -104,7 +104,7 @@ func (im *smgImport) others() {
 const noFallback = "the capacity is that of the ready backends (slots, or slotsPerBackend for one that reports none); " +
 	"with none ready it is 0, and requests wait"
 
-// offers notes what the operator may want to change, and the warnings about the document itself.
+// offers notes changes that the operator may want, and the warnings about the document itself.
 func (im *smgImport) offers() {
 	for _, w := range im.document.warnings(true) {
 		im.note("in the new file: %s", w.Error())

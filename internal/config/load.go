@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 )
 
-// Source is what a configuration is made from.
+// Source has the inputs of a configuration.
 type Source struct {
 	// Text is the YAML file; empty: none.
 	Text []byte
@@ -53,10 +53,10 @@ func (ps Problems) instead(later Problems) Problems {
 // section returns the path of the section that a key is in.
 func section(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
-// derive changes what follows from the keys that a layer names. A watermark replaces the bounds of the layer below,
-// which are those of another watermark; a watermark or a bound replaces slotsPerBackend: auto of the layer below; the
-// profile's localityQuantum is one of tokens, and of flows; its minDrain is never longer than the file's drainWindow, nor its flowCapacity larger than the file's
-// totalCapacity.
+// derive changes the values that follow from the keys that a layer names. A watermark replaces the bounds of the layer
+// below, which are those of another watermark; a watermark or a bound replaces slotsPerBackend: auto of the layer
+// below; the profile's localityQuantum is one of tokens, and of flows; its minDrain is never longer than the file's
+// drainWindow, nor its flowCapacity larger than the file's totalCapacity.
 func (d *Document) derive(named func(path string) bool) {
 	if q := &d.FairRequestQueue; named("fairRequestQueue.totalCapacity") && !named("fairRequestQueue.flowCapacity") {
 		q.FlowCapacity = min(q.FlowCapacity, max(q.TotalCapacity, 1))

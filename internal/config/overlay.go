@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MarshalOverlay returns the document as a file that names its profile and, apart from that, only what differs from it.
-// Decoding it gives an equal document. The profile must exist, and the document must have everything that the profile
-// lists in a map or as a tier.
+// MarshalOverlay returns the document as a file that names its profile and, apart from that, only the differences from
+// it. Decoding it gives an equal document. The profile must exist, and the document must have everything that the
+// profile lists in a map or as a tier.
 func (d Document) MarshalOverlay() ([]byte, error) {
 	profile, err := Profile(d.Profile)
 	if err != nil {

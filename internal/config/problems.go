@@ -15,7 +15,7 @@ type Problem struct {
 	Path string
 	// Found is the value as messages show it; empty if Message shows it.
 	Found string
-	// Message says what is allowed.
+	// Message states the allowed values.
 	Message string
 	// Line is the line in the file, from 1; 0 when the value does not come from a line of the file.
 	Line int
@@ -63,7 +63,7 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// Add adds a problem: its path, the value found, and what is allowed.
+// Add adds a problem: its path, the value found, and the allowed ones.
 func (ps *Problems) Add(path string, value any, format string, args ...any) {
 	ps.add(path, value, format, args...)
 }
@@ -80,7 +80,7 @@ func (ps Problems) err() error {
 	return ps
 }
 
-// add adds a problem: its path, the value found, and what is allowed.
+// add adds a problem: its path, the value found, and the allowed ones.
 func (ps *Problems) add(path string, value any, format string, args ...any) {
 	found := fmt.Sprint(value)
 	if text, ok := value.(string); ok {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Warnings returns what is allowed but hardly intended, and what is configured but has no effect, each with the reason.
-// Nothing is said of a profile's own values.
+// Warnings returns the settings that are allowed but hardly intended, and those without an effect, each with the
+// reason. Nothing is said of a profile's own values.
 func (d Document) Warnings() []Problem { return d.warnings(false) }
 
 // warnings returns the same, and of an imported document also that reservations of the profile are not held.

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// EndpointWarnings returns what the document says of models and slots, and these endpoints, ready or not, say otherwise.
-// Without endpoints nothing is known of them, and nothing is said.
+// EndpointWarnings returns the document's statements about models and slots that these endpoints, ready or not,
+// contradict. Without endpoints nothing is known of them, and nothing is said.
 func (d Document) EndpointWarnings(endpoints []scheduling.Endpoint) []Problem {
 	var ws []Problem
 	warn := func(path, format string, args ...any) {

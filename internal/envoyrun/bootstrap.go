@@ -133,7 +133,7 @@ func List(part any, path ...any) []any {
 	return list
 }
 
-// walk returns what is at a path; nil if there is nothing.
+// walk returns the value at a path; nil if there is none.
 func walk(part any, path []any) any {
 	if b, ok := part.(Bootstrap); ok {
 		part = map[string]any(b)

@@ -42,7 +42,7 @@ type Options struct {
 	ReadyTimeout time.Duration
 }
 
-// withDefaults fills in what is empty, except the addresses.
+// withDefaults fills in the empty fields, except the addresses.
 func (o Options) withDefaults() (Options, error) {
 	if o.Concurrency == 0 {
 		o.Concurrency = 1

@@ -45,7 +45,7 @@ func (b Bootstrap) upstream() map[string]any {
 		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions")
 }
 
-// forwarded returns what metadata Envoy shows Weir.
+// forwarded returns the metadata that Envoy shows Weir.
 func (b Bootstrap) forwarded() map[string]any {
 	return Object(b.Filter(ExtProcFilter), "metadata_options", "forwarding_namespaces")
 }

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// reader decodes what writer has encoded. It sets pointers when all objects exist, and fills maps after that.
+// reader decodes writer's bytes. It sets pointers when all objects exist, and fills maps after that.
 type reader struct {
 	codec   *Codec
 	in      []byte
@@ -75,8 +75,8 @@ func (r *reader) length() (int, error) {
 	return int(n), nil
 }
 
-// values reads how many values of each of the given types follow. It fails if the remaining bytes cannot contain so
-// many, so announcing values does not make it allocate memory.
+// values reads the number of values of each of the given types that follow. It fails if the remaining bytes cannot
+// contain so many, so announcing values does not make it allocate memory.
 func (r *reader) values(each ...reflect.Type) (int, error) {
 	n, err := r.number()
 	least := uint64(0)

@@ -23,7 +23,7 @@ type writer struct {
 	opaques map[unsafe.Pointer]int
 }
 
-// Write encodes the graph of root. The error names what cannot be encoded.
+// Write encodes the graph of root. The error names the value that cannot be encoded.
 func (c *Codec) Write(root any) ([]byte, error) {
 	v := reflect.ValueOf(root)
 	if v.Type().Elem() != c.root {

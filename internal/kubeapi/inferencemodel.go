@@ -17,7 +17,7 @@ type InferenceModel struct {
 	Status Status             `json:"status,omitzero"`
 }
 
-// InferenceModelSpec says what clients call the model, how critical it is and what serves it.
+// InferenceModelSpec has the model's name for clients, its criticality and its targets.
 type InferenceModelSpec struct {
 	ModelName string `json:"modelName"`
 	// Criticality is Critical, Standard or Sheddable, or empty, which means Standard.

@@ -47,7 +47,7 @@ func copyOf[T any](p *T) *T {
 	return new(*p)
 }
 
-// Status is what controllers say of an object.
+// Status is the controllers' statement about an object.
 type Status struct {
 	// Conditions has at most one of each type.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

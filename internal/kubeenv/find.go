@@ -19,7 +19,7 @@ var ErrNoAssets = errors.New("no kube-apiserver and etcd: `make test-kube-assets
 const assets = ".cache/kube/current"
 
 // Assets returns the directory of kube-apiserver and etcd: $KUBEBUILDER_ASSETS if set; else the one that hack/kube.sh
-// made in the repository that contains the working directory. The error is ErrNoAssets, or says what it lacks.
+// made in the repository that contains the working directory. The error is ErrNoAssets, or names the missing part.
 func Assets() (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {

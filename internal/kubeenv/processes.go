@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/internal/child"
 )
 
-// startTimeout is how long a process may take to serve, also on a busy machine.
+// startTimeout is the time that a process may take to serve, also on a busy machine.
 const startTimeout = 2 * time.Minute
 
 // run starts a program whose output is appended to a log of its name.
@@ -48,7 +48,7 @@ func (e *Env) startEtcd() (err error) {
 
 func (e *Env) etcdURL() string { return "unix://" + filepath.Join(e.dir, "etcd.sock") }
 
-// auditPolicy records who asked for what, without bodies; what the apiserver asks itself is not of interest.
+// auditPolicy records each request and its sender, without bodies; the apiserver's own requests are not of interest.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -119,7 +119,7 @@ func (e *Env) tail(name string) string {
 	return child.Tail(string(text), lines)
 }
 
-// kill ends what runs, at once: nothing of an environment is worth a flush.
+// kill ends all processes at once: nothing of an environment is worth a flush.
 func (e *Env) kill() error {
 	var errs []error
 	for _, process := range []*child.Process{e.apiserver, e.etcd} {

@@ -17,7 +17,7 @@ import (
 // Request is a request that the apiserver got.
 type Request struct {
 	Received time.Time
-	// User is who asked: system:serviceaccount:NAMESPACE:NAME for service accounts, admin for the administrator.
+	// User is the sender: system:serviceaccount:NAMESPACE:NAME for service accounts, admin for the administrator.
 	User string
 	// Agent is the User-Agent header.
 	Agent string
@@ -79,7 +79,7 @@ func ServiceAccountUser(namespace, account string) string {
 
 func (e *Env) auditLog() string { return filepath.Join(e.dir, "audit.log") }
 
-// auditEvent is what is read of a line of the audit log.
+// auditEvent has the fields that are read of a line of the audit log.
 type auditEvent struct {
 	AuditID, RequestURI, Verb, UserAgent string
 	RequestReceivedTimestamp             time.Time

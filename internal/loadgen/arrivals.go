@@ -26,8 +26,8 @@ type ClosedLoop struct {
 	// Stagger is the time between the starts of two workers, 0 or more. Workers that start together stay in phase while
 	// the server's times are equal, and then measure their own rhythm.
 	Stagger time.Duration
-	// Staggered is how many workers start one by one: worker i starts after i times Stagger, and those from Staggered
-	// on start together, one Stagger after the last staggered one. 0 staggers all.
+	// Staggered is the number of workers that start one by one: worker i starts after i times Stagger, and those from
+	// Staggered on start together, one Stagger after the last staggered one. 0 staggers all.
 	Staggered int
 }
 
@@ -45,7 +45,7 @@ func (l ClosedLoop) validate() error {
 	return errors.Join(errs...)
 }
 
-// delay returns how long after the workload's begin worker i starts.
+// delay returns the time from the workload's begin to the start of worker i.
 func (l ClosedLoop) delay(i int) time.Duration {
 	if l.Staggered > 0 {
 		i = min(i, l.Staggered)

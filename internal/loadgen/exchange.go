@@ -148,7 +148,7 @@ type dataScanner struct {
 	done  bool // the last complete data line was [DONE]
 
 	head  [16]byte // the line's first bytes
-	n     int      // how many of head are set
+	n     int      // the number of set ones of head
 	whole int      // the line's length so far
 	data  bool     // the line is a data line
 }

@@ -26,7 +26,7 @@ type Retry struct {
 	Seed uint64
 }
 
-// next reports whether the request is sent again after the attempts so far, and after what wait.
+// next reports whether the request is sent again after the attempts so far, and returns the wait before it.
 func (p Retry) next(r *Result, index int) (wait time.Duration, again bool) {
 	if r.Attempts > p.Max || !retryable(r) {
 		return 0, false

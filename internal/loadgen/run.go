@@ -19,7 +19,7 @@ const (
 	progressEvery = 100 * time.Millisecond
 )
 
-// Report is what a run measured.
+// Report is the measurements of a run.
 type Report struct {
 	// Warmup is the plan's: the time from the start that summaries exclude.
 	Warmup time.Duration

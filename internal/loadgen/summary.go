@@ -9,7 +9,7 @@ import (
 
 // Summary is a report reduced to figures. Its window is the run without the warm-up: [Warmup, Length).
 type Summary struct {
-	// Scene names what was measured.
+	// Scene names the measured scene.
 	Scene string
 	// Window is the length of the window.
 	Window time.Duration

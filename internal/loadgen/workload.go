@@ -45,17 +45,17 @@ type Workload struct {
 	Tenant string
 	// Arrivals is a ClosedLoop, an OpenLoop or a Schedule.
 	Arrivals Arrivals
-	// Request is what is sent.
+	// Request is the request to send.
 	Request Template
 	// Requests is the most requests to send, 1 to MaxRequests.
 	Requests int
-	// Begin is how long after the start of the run the workload begins, 0 or more.
+	// Begin is the time from the start of the run to that of the workload, 0 or more.
 	Begin time.Duration
-	// Duration is how long after Begin requests may be sent, above 0.
+	// Duration is the time after Begin in which requests may be sent, above 0.
 	Duration time.Duration
 	// Timeout bounds one attempt, from its sending to the end of its answer; 0 means the end of the run alone.
 	Timeout time.Duration
-	// Retry defines what follows a rejection.
+	// Retry defines the attempts after a rejection.
 	Retry Retry
 }
 
@@ -103,8 +103,8 @@ type Plan struct {
 	Workloads []Workload
 	// Warmup is the time from the start of the run that summaries exclude, 0 or more and less than the run.
 	Warmup time.Duration
-	// Drain is how long requests in flight may continue after the last workload's end; then they are cut off. 0 cuts
-	// them off at once.
+	// Drain is the time that requests in flight may continue after the last workload's end; then they are cut off. 0
+	// cuts them off at once.
 	Drain time.Duration
 }
 

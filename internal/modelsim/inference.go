@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 )
 
-// inference is what a request asks for, the same for all APIs.
+// inference is a request's demand, the same for all APIs.
 type inference struct {
 	model        string     // empty: the served one
 	prompts      []int      // tokens of each prompt

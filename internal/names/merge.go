@@ -15,7 +15,8 @@ type Resources struct {
 	Models     []*kubeapi.InferenceModel
 }
 
-// Merge returns what the file and the resources of a pool name. The origins that the file's names have do not matter.
+// Merge returns the names of the file and the resources of a pool. The origins that the file's names have do not
+// matter.
 func Merge(file File, pool Pool, r Resources) Names {
 	var n Names
 	n.Objectives = n.mergeObjectives(file.Objectives, pool, r.Objectives)
@@ -32,7 +33,7 @@ func Merge(file File, pool Pool, r Resources) Names {
 	return n
 }
 
-// cluster is what the cluster's resources say of models.
+// cluster is the content of the cluster's resources about models.
 type cluster struct {
 	pool   Pool
 	inFile map[string]bool

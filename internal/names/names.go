@@ -1,6 +1,6 @@
 package names
 
-// Bounds of what resources may ask for.
+// Bounds of the resources' demands.
 const (
 	// MaxNameBytes is the longest name of a model or a target. Requests may not name longer ones either.
 	MaxNameBytes = 1024
@@ -18,7 +18,7 @@ type File struct {
 	Models     []Model
 }
 
-// Names is what names stand for.
+// Names has the meaning of each name.
 type Names struct {
 	// Objectives has the file's in the file's order, then the others by name.
 	Objectives []Objective
@@ -27,7 +27,7 @@ type Names struct {
 	// OtherTargets are the targets of models that Models does not have; empty: each is its own target.
 	OtherTargets     []Target
 	OtherTargetsFrom Origin
-	// Verdicts has what became of each resource of the pool: objectives, rewrites, then models, the oldest first.
+	// Verdicts has the result for each resource of the pool: objectives, rewrites, then models, the oldest first.
 	Verdicts []Verdict
 }
 

@@ -11,7 +11,7 @@ import (
 
 const matchExact = "Exact"
 
-// rule is what a rewrite has for a model.
+// rule is a rewrite's part for a model.
 type rule struct {
 	targets []Target
 	from    Origin

@@ -31,7 +31,7 @@ const (
 	maxProblems = 8
 )
 
-// Verdict is what became of one resource.
+// Verdict is the result for one resource.
 type Verdict struct {
 	Kind, Name string
 	UID        types.UID

@@ -33,7 +33,7 @@ var pure = map[string][]string{
 	"math/rand/v2": {"Rand", "Source", "New", "NewPCG", "NewChaCha8", "PCG", "ChaCha8", "Zipf", "NewZipf"},
 }
 
-// Problems returns what makes the package of these files impure, in order of position. Besides the standard library it
+// Problems returns the impurities of the package of these files, in order of position. Besides the standard library it
 // may import the packages below it.
 func Problems(fset *token.FileSet, files []*ast.File, below ...string) []string {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}

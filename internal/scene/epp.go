@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// eppGrace is how long epp may take to stop; it drains for at most that long.
+// eppGrace is the time that epp may take to stop; it drains for at most that long.
 const eppGrace = 2 * time.Second
 
 // FindEPP returns the epp binary: the path if one is given, else the one beside this program. The error says how to get

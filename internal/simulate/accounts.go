@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// accounts are what is counted during a run.
+// accounts are the counts of a run.
 type accounts struct {
 	all    tally
 	flows  map[string]*tally
@@ -20,7 +20,7 @@ type accounts struct {
 	service *service // nil: it is not counted
 }
 
-// tally is what is counted of some requests.
+// tally is the counts of some requests.
 type tally struct {
 	arrived, ok                  int
 	tooLong                      int // requests that no engine can take; they are not offered
@@ -84,7 +84,7 @@ func (a *accounts) rejected(o dispatch.Outcome, flow string) {
 	a.flow(flow).outcomes[o]++
 }
 
-// use is what a request has used.
+// use is the usage of a request.
 type use struct {
 	cached, output int   // tokens
 	cost           int64 // as it was charged

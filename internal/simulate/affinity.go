@@ -55,7 +55,7 @@ func (a *affinity) prompt(r *Request, tokens int64) body.Blocks {
 	return p
 }
 
-// rate asks who has a request's prompt, before it is offered.
+// rate asks for the endpoints that have a request's prompt, before it is offered.
 func (a *affinity) rate(v *visit, query *scheduling.Query) {
 	tokens := int64(v.asked.Prompt)
 	if v.charge != nil && v.charge.Estimated().Input > 0 {
@@ -89,7 +89,7 @@ func (a *affinity) failed(v *visit) {
 	}
 }
 
-// reported notes what an engine has reported as cached, if Weir reads usage.
+// reported notes the tokens that an engine has reported as cached, if Weir reads usage.
 func (a *affinity) reported(v *visit, cached int, by extproc.UsageWay) {
 	if v.query != nil && by != extproc.UsageNone {
 		a.index.Report(v.placed, int64(cached))

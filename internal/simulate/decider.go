@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// decider is what decides, as epp makes it, with a clock.
+// decider is the deciding part, as epp makes it, with a clock.
 type decider struct {
 	machine   *dispatch.Machine
 	board     *scheduling.Board

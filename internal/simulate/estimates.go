@@ -10,8 +10,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Estimates determine what requests are charged before their end, where costs are tokens. The final cost is what a request
-// has used. The zero value, "learned", is what epp does: its own estimate at the grant. The others are for comparison:
+// Estimates determine the charges of requests before their end, where costs are tokens. The final cost is what a
+// request has used. The zero value, "learned", is what epp does: its own estimate at the grant. The others are for
+// comparison:
 //
 //   - "exact" is the cost itself: an oracle of lengths.
 //   - "within-50%" is the prompt and a length of the answer that is drawn evenly between 50 % less and 50 % more.
@@ -62,7 +63,7 @@ type charging struct {
 	rng *rand.Rand
 }
 
-// begin returns what a request is charged at the grant, and for how long an answer.
+// begin returns the charge of a request at the grant, and the length of the answer that it is for.
 func (c *charging) begin(r *Request, w *estimate.Weights) (cost fairqueue.Cost, output int) {
 	switch c.of.kind {
 	case around:

@@ -36,9 +36,9 @@ type Options struct {
 	Peer *Peer
 	// FirstTokens is set if Weir sees first tokens: a first-token gate, for example.
 	FirstTokens bool
-	// Estimates determine what requests are charged before their end.
+	// Estimates determine the charges of requests before their end.
 	Estimates Estimates
-	// Service, if above 0, is how long requests arrive; the report then says how evenly flows were served.
+	// Service, if above 0, is the time in which requests arrive; the report then has the evenness of service.
 	Service time.Duration
 	// Record makes a recording, as epp makes one, which the report has.
 	Record bool

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Peer is another router's choice of an engine, as its published formula: a model, and none of its code. It has no queue, and
-// knows what engines have cached by the same index as Weir.
+// Peer is another router's choice of an engine, as its published formula: a model, and none of its code. It has no
+// queue, and knows the engines' cached prompts by the same index as Weir.
 type Peer struct {
 	// Name is that of the rows in reports.
 	Name string
@@ -46,7 +46,7 @@ type peers struct {
 	read time.Time // when the engines' metrics were read
 }
 
-// peerAt is what a router counts at an engine.
+// peerAt is a router's counts at an engine.
 type peerAt struct {
 	requests int
 	unread   int64   // uncached tokens of prompts whose first tokens have not come
@@ -168,5 +168,5 @@ func part(r *scheduling.Ratings, e int, prompt int64) float64 {
 	return float64(r.Cached(scheduling.EndpointID(e))) / float64(max(1, prompt))
 }
 
-// byPrefix is the affinity by which peers know what engines have cached.
+// byPrefix is the affinity by which peers know the engines' cached prompts.
 var byPrefix = request.Affinity{Mode: request.AffinityPrefix, Scope: request.ScopeAll}

@@ -52,13 +52,13 @@ type recordedVisit struct {
 	of *recording.Visit
 }
 
-// services are how long requests took at engines in the recording.
+// services are the times of requests at engines in the recording.
 type services struct {
 	mean  map[string]time.Duration // by flow
 	other time.Duration            // of all flows
 }
 
-// defaultService is how long a request takes if no request of the recording says.
+// defaultService is the time of a request if the recording has none.
 const defaultService = time.Second
 
 // RunRecorded runs the arrivals of a recording against a configuration. A request takes as long at its engine as it did
@@ -121,13 +121,13 @@ func servicesOf(h *recording.History) services {
 	return s
 }
 
-// serviceOf returns how long a request took at its engine, if the recording says.
+// serviceOf returns the time that a request took at its engine, if the recording has it.
 func serviceOf(v *recording.Visit) (time.Duration, bool) {
 	known := !v.Dispatched.IsZero() && !v.Ended.IsZero() && v.Outcome == dispatch.OutcomeDispatched
 	return v.Ended.Sub(v.Dispatched), known
 }
 
-// of returns how long a request takes.
+// of returns the time that a request takes.
 func (s *services) of(v *recording.Visit) time.Duration {
 	if took, ok := serviceOf(v); ok {
 		return took
@@ -138,7 +138,7 @@ func (s *services) of(v *recording.Visit) time.Duration {
 	return s.other
 }
 
-// plan is what happens to a request at a time.
+// plan is a planned event of a request.
 type plan struct {
 	at     time.Time
 	kind   planKind
@@ -232,7 +232,7 @@ func (r *recorded) change() error {
 	return nil
 }
 
-// report tells the machine what an engine says of itself.
+// report tells the machine an engine's report of itself.
 func (r *recorded) report() error {
 	told := r.reports[0]
 	r.reports = r.reports[1:]
@@ -282,7 +282,7 @@ func left(v *recording.Visit) bool {
 	return !v.Ended.IsZero() && (v.Outcome == dispatch.OutcomeClientCancelled || v.Outcome == dispatch.OutcomeDeadlineExceeded)
 }
 
-// carryOut does what the machine's last event has decided. own is the request that the event is about, if any.
+// carryOut carries out the decisions of the machine's last event. own is the request that the event is about, if any.
 func (r *recorded) carryOut(own *recordedVisit) {
 	r.confirm()
 	if own != nil {
@@ -293,7 +293,7 @@ func (r *recorded) carryOut(own *recordedVisit) {
 	}
 }
 
-// obey does what was decided on a request.
+// obey carries out the decision on a request.
 func (r *recorded) obey(v *recordedVisit) {
 	switch v.Stage() {
 	case dispatch.StageGranted, dispatch.StageSent:
@@ -324,7 +324,7 @@ func (r *recorded) obey(v *recordedVisit) {
 	}
 }
 
-// carryOutPlan does what is planned next.
+// carryOutPlan carries out the next plan.
 func (r *recorded) carryOutPlan() error {
 	p := r.plans.Min()
 	r.plans.Remove(p)
@@ -349,7 +349,7 @@ func (r *recorded) carryOutPlan() error {
 	return nil
 }
 
-// chargedFor returns what a request was charged in the recording.
+// chargedFor returns the charge of a request in the recording.
 func chargedFor(v *recording.Visit) int64 {
 	if v.Cost != fairqueue.UnknownCost {
 		return int64(v.Cost)
@@ -357,8 +357,8 @@ func chargedFor(v *recording.Visit) int64 {
 	return int64(max(1, v.Arrival.Cost))
 }
 
-// HistoryFigures returns what a recording says of itself, in the form of a report without a timeline: how its requests
-// waited and ended.
+// HistoryFigures returns the figures of a recording itself, in the form of a report without a timeline: how its
+// requests waited and ended.
 func HistoryFigures(h *recording.History) *Report {
 	var a accounts
 	a.init(0)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// Report is what a configuration made of a workload.
+// Report is the result of a configuration with a workload.
 type Report struct {
 	// Name is that of the configuration.
 	Name string `json:"name"`
@@ -17,8 +17,8 @@ type Report struct {
 	Seconds float64 `json:"seconds"`
 	// TooLong is the number of requests that fit no engine's KV cache, and were not offered.
 	TooLong int `json:"tooLong"`
-	// All is what is said of all requests, and Flows of those of each flow, in the order of their first arrivals; beyond
-	// a thousand flows the others are one.
+	// All has the figures of all requests, and Flows those of each flow, in the order of their first arrivals; beyond a
+	// thousand flows the others are one.
 	All   Figures `json:"all"`
 	Flows []Flow  `json:"flows"`
 	// Engines are the engines, in order; none for a recording.
@@ -31,19 +31,19 @@ type Report struct {
 	Recording []byte `json:"-"`
 }
 
-// Flow is what is said of one flow.
+// Flow has the figures of one flow.
 type Flow struct {
 	Flow string `json:"flow"`
 	Figures
 }
 
-// Figures are what is said of some requests. Times are in seconds, rates per second of the whole run.
+// Figures describe some requests. Times are in seconds, rates per second of the whole run.
 type Figures struct {
 	Requests int `json:"requests"`
-	// Answered is how many of them were answered, and Rejected how many were not, by reason.
+	// Answered is the number of answered requests, and Rejected that of the others, by reason.
 	Answered int            `json:"answered"`
 	Rejected map[string]int `json:"rejected,omitempty"`
-	// TooLong is how many were neither, since they fit no engine's KV cache.
+	// TooLong is the number of requests that were neither, since they fit no engine's KV cache.
 	TooLong int `json:"tooLong,omitempty"`
 	// Wait is from the arrival to the grant, of all that were granted. TTFT is from the arrival to the first token, Total
 	// to the last, and PerToken the time between two tokens, of all that were answered.
@@ -55,7 +55,7 @@ type Figures struct {
 	PromptTokens int64 `json:"promptTokens"`
 	CachedTokens int64 `json:"cachedTokens"`
 	OutputTokens int64 `json:"outputTokens"`
-	// Cost is what the answered requests were charged, in the configuration's unit.
+	// Cost is the charge of the answered requests, in the configuration's unit.
 	Cost int64 `json:"cost"`
 	// HitPercent is the cached part of the prompt tokens.
 	HitPercent         float64 `json:"hitPercent"`
@@ -71,7 +71,7 @@ type Times struct {
 	Max  float64 `json:"max"`
 }
 
-// EngineFigures are what is said of one engine.
+// EngineFigures describe one engine.
 type EngineFigures struct {
 	PromptTokens    uint64 `json:"promptTokens"` // of the sequences that it has begun
 	CachedTokens    uint64 `json:"cachedTokens"` // of these, those that it had in its cache
@@ -130,7 +130,7 @@ func (s *simulation) report(name string) *Report {
 	return r
 }
 
-// report returns what the accounts say.
+// report returns the report of the accounts.
 func (a *accounts) report(name string) *Report {
 	length := a.last.Sub(epoch)
 	r := &Report{Name: name, Seconds: length.Seconds(), TooLong: a.all.tooLong, All: a.all.figures(length), Over: a.series.timeline()}

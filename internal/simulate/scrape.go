@@ -41,7 +41,7 @@ func (s *scrapes) before(at time.Time, works bool) (engine int, when time.Time, 
 	return s.done % s.engines, when, true
 }
 
-// scrape tells the machine what an engine publishes.
+// scrape tells the machine an engine's published metrics.
 func (s *simulation) scrape(e int) {
 	s.note(e, s.engines[e].Advance(s.now))
 	load := s.engines[e].Published()

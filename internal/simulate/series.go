@@ -12,7 +12,7 @@ type series struct {
 	names     []string
 }
 
-// interval is what happened in one.
+// interval has the events of one interval.
 type interval struct {
 	grants   int
 	wait     time.Duration // sum over the grants

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// service is how much service flows asked for and got, second by second, while requests arrive. A token of a prompt counts
-// 1 and one of an answer 2, as in the paper of VTC (Sheng et al. 2024); a request's service is spread evenly from its first
-// token to its last, as in the authors' evaluation.
+// service is the service that flows asked for and got, second by second, while requests arrive. A token of a prompt
+// counts 1 and one of an answer 2, as in the paper of VTC (Sheng et al. 2024); a request's service is spread evenly
+// from its first token to its last, as in the authors' evaluation.
 type service struct {
 	seconds int
 	weights map[string]config.Decimal
@@ -84,8 +84,8 @@ type ServiceFigures struct {
 	MeanDifference float64 `json:"meanDifference"`
 	// WorstDifference is the largest MaxDifference of several runs.
 	WorstDifference float64 `json:"worstDifference"`
-	// Jain is the mean, over the windows, of Jain's index of what flows got over their max-min fair share of what all got;
-	// LeastJain the least.
+	// Jain is the mean, over the windows, of Jain's index of the flows' service over their max-min fair share of all
+	// service; LeastJain the least.
 	Jain      float64 `json:"jain"`
 	LeastJain float64 `json:"leastJain"`
 	// TokensPerSecond are those of prompts and answers, until the last answer has ended.
@@ -150,7 +150,7 @@ func differenceOf(got, asked []float64) float64 {
 	return sum
 }
 
-// fairShares returns the max-min fair shares, over the weights, of what all got together.
+// fairShares returns the max-min fair shares, over the weights, of all service together.
 func (s *service) fairShares(got, wanted []float64) []float64 {
 	left := 0.0
 	for i := range got {
@@ -186,7 +186,7 @@ func (s *service) fairShares(got, wanted []float64) []float64 {
 	return shares
 }
 
-// jainOf returns Jain's index of what flows got over their fair shares; ok is false if nobody should have got anything.
+// jainOf returns Jain's index of the flows' service over their fair shares; ok is false if no flow should have got any.
 func jainOf(got, shares []float64) (index float64, ok bool) {
 	sum, squares, n := 0.0, 0.0, 0
 	for i, x := range got {

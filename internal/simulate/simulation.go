@@ -314,7 +314,7 @@ func (s *simulation) fitting(r *Request) (subset scheduling.Subset, ok bool) {
 	return subset, len(subset.Entries) > 0
 }
 
-// carryOut does what the machine's last event has decided. own is the request that has just arrived, if any.
+// carryOut carries out the decisions of the machine's last event. own is the request that has just arrived, if any.
 func (s *simulation) carryOut(own *visit) {
 	s.confirm()
 	if own != nil {
@@ -325,7 +325,7 @@ func (s *simulation) carryOut(own *visit) {
 	}
 }
 
-// obey does what was decided on a request.
+// obey carries out the decision on a request.
 func (s *simulation) obey(v *visit) {
 	switch v.Stage() {
 	case dispatch.StageGranted, dispatch.StageSent:
@@ -374,7 +374,7 @@ func (s *simulation) submit(v *visit) {
 	}
 }
 
-// note remembers what an engine has done, and when it does something next.
+// note remembers an engine's events, and the time of its next one.
 func (s *simulation) note(e int, events []engine.Event) {
 	for _, event := range events {
 		s.happened = append(s.happened, happening{e, event})
@@ -383,7 +383,7 @@ func (s *simulation) note(e int, events []engine.Event) {
 	s.agenda.set(e, at, ok)
 }
 
-// settle corrects charges, handles what engines have done, and sets the timer.
+// settle corrects charges, handles the engines' events, and sets the timer.
 func (s *simulation) settle() {
 	s.correct(func() { s.carryOut(nil) })
 	for i := 0; i < len(s.happened); i++ { // handling one may add others
@@ -394,7 +394,7 @@ func (s *simulation) settle() {
 	s.setTimer()
 }
 
-// handle handles what has happened to a request at its engine.
+// handle handles an event of a request at its engine.
 func (s *simulation) handle(e int, event *engine.Event) {
 	v := s.engines[e].running[event.ID]
 	if v.first.IsZero() && event.Tokens > 0 {
@@ -434,7 +434,7 @@ func (s *simulation) handle(e int, event *engine.Event) {
 	s.tellProgress()
 }
 
-// costOf returns what a request has cost, and lets the meter learn from it.
+// costOf returns the cost of a request, and lets the meter learn from it.
 func (s *simulation) costOf(v *visit, event *engine.Event) fairqueue.Cost {
 	if v.charge == nil {
 		return fairqueue.UnknownCost

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// tenants is what a configuration says of the tenants of a workload.
+// tenants is a configuration's part about the tenants of a workload.
 type tenants struct {
 	rules   *request.Rules
 	metered bool // some have quotas

@@ -13,7 +13,7 @@ type Workload struct {
 	// APIVersion and Kind are "weir.dev/v1alpha1" and "Workload".
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`
-	// Duration is for how long requests arrive; their answers may take longer.
+	// Duration is the time in which requests arrive; their answers may take longer.
 	Duration config.Duration `yaml:"duration" default:"0s"`
 	// BlockTokens is the number of tokens in a block of the engines' KV caches; 0: DefaultBlock.
 	BlockTokens int64 `yaml:"blockTokens" default:"0"`
@@ -73,7 +73,8 @@ type Client struct {
 	Prefix    Prefix `yaml:"prefix"`
 }
 
-// Prefix is what prompts share: each begins with the text of one of several groups. Without Tokens they share nothing.
+// Prefix is the shared part of prompts: each begins with the text of one of several groups. Without Tokens they share
+// nothing.
 type Prefix struct {
 	// Name tells prefixes apart; clients that name the same share its groups. Empty: each flow has its own.
 	Name string `yaml:"name"`

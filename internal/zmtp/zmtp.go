@@ -130,5 +130,5 @@ func Append(dst []byte, frames ...[]byte) []byte {
 	return dst
 }
 
-// Subscription returns the body of the message with which a SUB asks for what begins with a topic.
+// Subscription returns the body of the message with which a SUB asks for messages that begin with a topic.
 func Subscription(topic string) []byte { return append([]byte{1}, topic...) }

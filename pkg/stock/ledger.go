@@ -22,7 +22,7 @@ type Ledger struct {
 // atReady is the holdings of the ready backends, in requests.
 type atReady struct {
 	held         int // leases, and what others hold
-	foreign      int // of it, others' holdings
+	foreign      int // others' holdings of it
 	promoted     int // leases granted by promotion
 	lower, upper room
 }

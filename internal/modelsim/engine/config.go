@@ -21,7 +21,7 @@ type Config struct {
 	// Slots is the largest number of sequences in the batch (vLLM's max-num-seqs). Zero is no limit.
 	Slots int
 
-	// ServiceTime is how long each sequence holds its slot when Step is zero.
+	// ServiceTime is the time for which each sequence holds its slot when Step is zero.
 	ServiceTime time.Duration
 
 	// Step, when not zero, replaces ServiceTime by the calibrated model of continuous batching.
@@ -35,9 +35,9 @@ type Config struct {
 	// cache is unlimited and its usage is always 0.
 	BlockSize, Blocks int
 
-	// Adapters is the number of different LoRA adapters that the sequences of a batch may have (vLLM's max-loras), and that
-	// are kept loaded; zero is no limit. AdapterLoad is how much longer a step takes for each adapter that is loaded for it.
-	// Only with Step.
+	// Adapters is the number of different LoRA adapters that the sequences of a batch may have (vLLM's max-loras), and
+	// that are kept loaded; zero is no limit. AdapterLoad is the additional time of a step for each adapter that is
+	// loaded for it. Only with Step.
 	Adapters    int
 	AdapterLoad time.Duration
 

@@ -80,15 +80,15 @@ type sequence struct {
 	number  int32     // in the heap; 0 if it is not in it
 }
 
-// timing is one of the two models of how long work takes.
+// timing is one of the two models of the time that work takes.
 type timing interface {
-	// fill starts what can start at now: a step, or the service of waiting sequences.
+	// fill starts the work that can start at now: a step, or the service of waiting sequences.
 	fill(now time.Time)
 	// next returns when something happens without further calls.
 	next() (time.Time, bool)
-	// step does what happens at now, the time that next returned; it does not fill.
+	// step carries out the events at now, the time that next returned; it does not fill.
 	step(now time.Time)
-	// sync brings up to date what has happened by now without an event.
+	// sync brings the state up to date that has changed by now without an event.
 	sync(now time.Time)
 	// published returns the running and waiting sequences as the engine's gauges have them.
 	published() (running, waiting int)
@@ -172,8 +172,8 @@ func (e *Engine) Abort(now time.Time, id ID) []Event {
 	return e.events
 }
 
-// Advance does everything that is due until now and returns what happened, in order. The events are valid until the
-// next call.
+// Advance does everything that is due until now and returns the events, in order. The events are valid until the next
+// call.
 func (e *Engine) Advance(now time.Time) []Event {
 	e.events = e.events[:0]
 	e.advance(now)

@@ -15,7 +15,7 @@ type stepTime struct {
 	started time.Time     // of the step in progress
 	length  time.Duration // of each step of the run
 	steps   int           // of the run that have not ended; 0: no step is in progress
-	blocked *sequence     // the head of the queue that could not join the batch; nil if nobody waited
+	blocked *sequence     // the head of the queue that could not join the batch; nil if none waited
 
 	waiting          int // when the step in progress began
 	left, leftBehind int // by the step that ended last: the running ones then, and those that waited when it began
@@ -96,9 +96,9 @@ func (t *stepTime) fill(now time.Time) {
 	}
 }
 
-// equalSteps returns how many steps from now on are the same, if nobody arrives or is aborted: each computes the last
-// token of each sequence, none ends before the last step, and the cache suffices. A waiting sequence cannot join
-// meanwhile, since no slot and no block becomes free.
+// equalSteps returns the number of steps from now on that are the same, if no sequence arrives or is aborted: each
+// computes the last token of each sequence, none ends before the last step, and the cache suffices. A waiting sequence
+// cannot join meanwhile, since no slot and no block becomes free.
 func (t *stepTime) equalSteps() int {
 	e := t.engine
 	if e.cfg.Jitter != 0 || e.lora.room > 0 && len(e.waiting) > 0 { // later ones may join before those that wait
@@ -117,7 +117,7 @@ func (t *stepTime) equalSteps() int {
 	return max(1, steps)
 }
 
-// sync does what the steps of the run that have ended by now have done, but for the last step.
+// sync carries out the steps of the run that have ended by now, except the last one.
 func (t *stepTime) sync(now time.Time) {
 	if t.steps <= 1 || t.length <= 0 {
 		return
