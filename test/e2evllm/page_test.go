@@ -27,10 +27,11 @@ const pageHead = `# Weir before a real engine
 
 <!-- Written by: make e2e-vllm -->
 
+This page has Weir's figures before a real engine, for readers who want more than simulators.
 ` + "`make e2e-vllm`" + ` runs a real vLLM on the CPU (%s, a tiny model of random weights, %d batch slots), a real Envoy
 (%s, [gate.yaml](../config/envoy/gate.yaml)) and the real epp before it, with watermark and both bounds at %d unless
-a scene says otherwise, and fails where a figure below is not what is wanted. The times are a small CPU's, not a GPU's; everything around them is the real
-thing: the engine's scheduler and its batches, its answers, its aborts.
+a scene says otherwise, and fails if a figure below misses its target. The times are a small CPU's, not a GPU's;
+everything else is the real thing: the engine's scheduler and its batches, its answers, its aborts.
 
 The machine: %d processors for engine, Envoy, epp and clients together; load average before the start %.2f.
 `

@@ -92,8 +92,8 @@ func slotsScene(t *testing.T, e *engine) section {
 		t.Errorf("the bound was %.0f for a time", least.Min)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, `%d clients always have a request, of about %d tokens, before an engine of %d slots, with the profile recommended. Nobody has
-said how many slots there are: the bound begins with 64, and was that of the engine after **%.0f s** of load (wanted: %.0f s).
+	fmt.Fprintf(&text, `%d clients always have a request, of about %d tokens, before an engine of %d slots, with the profile recommended. No
+setting states the slots: the bound begins with 64, and was that of the engine after **%.0f s** of load (wanted: %.0f s).
 Then %d rounds of %v each, beside a Weir to which a bound of %d was stated, by the engine's gauges and counters:
 
 | | auto | stated |
@@ -104,7 +104,7 @@ Then %d rounds of %v each, beside a Weir to which a bound of %d was stated, by t
 	}
 	fmt.Fprintf(&text, "\nA step has **%.3f** of the tokens with the stated bound (%.3f to %.3f), wanted at least %.2f; at most %g may\nwait inside, and no bound be less than the slots.\n",
 		full.Median, full.Min, full.Max, leastStep, mostInside)
-	return section{"Slots that nobody has stated", text.String()}
+	return section{"Slots without a setting", text.String()}
 }
 
 // slotsOnce is one round. Its figures are of its last two thirds.

@@ -44,8 +44,8 @@ const openAIStream = `,"stream":true,"stream_options":{"include_usage":true}`
 func usageScene(t *testing.T, e *engine) section {
 	set := before(t, e, "profile: wfq\nrequestQueueController: { "+bounds+" }\n")
 	var text strings.Builder
-	text.WriteString(`The bytes that came through Envoy and Weir, given to Weir's reader of usage whole, and in parts of 1 and of 7 bytes, which
-must find the same. Every answer has 16 tokens; tokens in and out:
+	text.WriteString(`Weir's reader of usage gets the bytes that came through Envoy and Weir, whole, and in parts of 1 and of 7 bytes, and must
+find the same. Every answer has 16 tokens; tokens in and out:
 
 | API | JSON | stream |
 |---|---|---|
