@@ -37,8 +37,8 @@ type machine interface {
 // LongestHold is the longest that Envoy holds a request for an external processor (max_message_timeout).
 const LongestHold = time.Hour
 
-// waitMargin is added to the longest wait of a request for the message timeout that Envoy is asked for.
-const waitMargin = 5 * time.Second
+// WaitMargin is added to the longest wait of a request for the message timeout that Envoy is asked for.
+const WaitMargin = 5 * time.Second
 
 // maxChunk is the largest part of a body, in bytes, that Envoy accepts back in one message.
 const maxChunk = 64 << 10
@@ -87,7 +87,7 @@ func (c *connection) sendChunks(b []byte, end bool, chunk func([]byte, bool) *ex
 // extend asks Envoy to wait at least that long for the answer to its last message.
 func (c *connection) extend(wait time.Duration) error {
 	return c.wire.Send(&extprocv3.ProcessingResponse{
-		OverrideMessageTimeout: durationpb.New(min(wait+waitMargin, LongestHold)),
+		OverrideMessageTimeout: durationpb.New(min(wait+WaitMargin, LongestHold)),
 	})
 }
 

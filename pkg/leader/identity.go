@@ -30,6 +30,12 @@ func (i Identity) String() string {
 	return holder
 }
 
+// PodOfHolder returns the name of the pod of a Lease's holder; empty: nobody holds it.
+func PodOfHolder(holder string) string {
+	pod, _, _ := strings.Cut(holder, "_")
+	return pod
+}
+
 // precedes reports whether a holder is an earlier process of the same pod, which has ended: a pod has one process at a
 // time. Without a UID it is never sure: another pod may have had the name.
 func (i Identity) precedes(holder string) bool {

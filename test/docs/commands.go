@@ -19,6 +19,7 @@ import (
 var letOut = map[string]string{
 	"bin/weir load":   "there is no engine on that port; TestLoadHitsWhatTheTraceShares",
 	"bin/weir engine": "it serves until a signal; TestEngineServes",
+	"bin/weir doctor --kubernetes": "TestDoctorOfACluster",
 	"curl -d":         "TestFaultsOnDemand",
 	"curl -X DELETE localhost:8000/debug/faults": "TestFaultsOnDemand",
 	"make build":        "the test has built the programs",

@@ -85,11 +85,22 @@ func (e *proxy) post(t *testing.T, body string, pairs ...string) *exchange {
 	return e.send(t, strings.NewReader(body), pairs...)
 }
 
+// postTo is post to another path.
+func (e *proxy) postTo(t *testing.T, path, body string, pairs ...string) *exchange {
+	t.Helper()
+	return e.sendTo(t, path, strings.NewReader(body), pairs...)
+}
+
 func (e *proxy) send(t *testing.T, body io.Reader, pairs ...string) *exchange {
+	t.Helper()
+	return e.sendTo(t, "/v1/completions", body, pairs...)
+}
+
+func (e *proxy) sendTo(t *testing.T, path string, body io.Reader, pairs ...string) *exchange {
 	t.Helper()
 	ctx, hangUp := context.WithCancel(context.Background())
 	t.Cleanup(hangUp)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL()+"/v1/completions", body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL()+path, body)
 	if err != nil {
 		t.Fatal(err)
 	}

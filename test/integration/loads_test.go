@@ -125,3 +125,29 @@ func TestEndpointThatEnvoyLacks(t *testing.T) {
 		})
 	}
 }
+
+// An endpoint that only Envoy has gets nothing from Weir, however full the others are; when Weir is away, it gets requests that
+// nobody counts.
+func TestEndpointThatWeirLacks(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{models: []modelsim.Config{recorded(8), recorded(8)}, file: true})
+	known, unknown := s.models[0], s.models[1]
+	s.epp.setEndpoints(known.Address())
+	s.epp.waitFor(1, "weir_ready_backends")
+	for range 12 {
+		wantServed(t, "a request", s.send(ask{}))
+	}
+	s.epp.settled()
+	if n := len(unknown.Records()); n != 0 {
+		t.Errorf("Weir sent %d to an endpoint that it does not have", n)
+	}
+	s.epp.kill()
+	for range 24 { // the two take turns at random
+		if got := s.send(ask{}); got.status != 200 {
+			t.Errorf("without Weir: %d %v", got.status, got.err)
+		}
+	}
+	if n := len(unknown.Records()); n == 0 {
+		t.Error("nothing came past Weir")
+	}
+}

@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(kubeenv.Run(func() int { return binaries.Run(m, binaries.EPP) }))
+	os.Exit(kubeenv.Run(func() int { return binaries.Run(m, binaries.EPP, binaries.Weir) }))
 }
 
 // soon bounds everything that happens at once when it works.

@@ -216,21 +216,31 @@ func (f *flags) parse(args []string) error {
 	if f.set.NArg() > 0 {
 		problems = append(problems, arguments.Unexpected(f.set, f.set.Arg(0), args))
 	}
-	if f.set.Changed("metrics-endpoint-auth") {
-		f.MetricsEndpointAuth = &f.metricsAuth
-	}
+	f.chooseMetricsAuth()
 	if f.encoder != encoderJSON && f.encoder != encoderConsole {
 		problems = append(problems, fmt.Errorf("--zap-encoder: %q: must be one of json, console", f.encoder))
 	}
 	if f.verbosity < 0 || f.verbosity > maxVerbosity {
 		problems = append(problems, fmt.Errorf("--v: %d: must be from 0 to %d", f.verbosity, maxVerbosity))
 	}
+	f.overrideKeys()
+	problems = append(problems, f.refuseForeign(), f.Validate())
+	return errors.Join(problems...)
+}
+
+// chooseMetricsAuth sets the option whose default depends on others.
+func (f *flags) chooseMetricsAuth() {
+	if f.set.Changed("metrics-endpoint-auth") {
+		f.MetricsEndpointAuth = &f.metricsAuth
+	}
+}
+
+// overrideKeys makes the flags of keys that were given the last layer of the configuration.
+func (f *flags) overrideKeys() {
 	given := slices.DeleteFunc(slices.Clone(f.keys), func(flag config.Flag) bool { return !f.set.Changed(flag.Name) })
 	if len(given) > 0 {
 		f.Override = func(d *config.Document) { config.Override(d, &f.document, given) }
 	}
-	problems = append(problems, f.refuseForeign(), f.Validate())
-	return errors.Join(problems...)
 }
 
 // help prints the flags by group, with units and defaults.

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// asShipped are the flags of epp that the shipped files of Envoy state.
+var asShipped = []string{
+	"--config-file=../../config/weir.yaml", "--secure-serving=false",
+	"--endpoints=127.0.0.1:8001,127.0.0.1:8002,127.0.0.1:8003,127.0.0.1:8004",
+}
+
+const recommendedEnvoy = "../../config/envoy/recommended.yaml"
+
+// The exit code says whether something was found: 0, 1, or 2 for what cannot be read. The report has the line.
+func TestDoctor(t *testing.T) {
+	text, err := os.ReadFile(recommendedEnvoy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(text), "response_trailer_mode: SEND\n              metadata", "response_trailer_mode: SKIP\n              metadata", 1)
+	line := strings.Count(broken[:strings.Index(broken, "response_trailer_mode: SKIP")], "\n") + 1
+	file := filepath.Join(t.TempDir(), "broken.yaml")
+	if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/config_dump" || r.URL.RawQuery != "include_eds" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = w.Write([]byte(broken))
+	}))
+	t.Cleanup(admin.Close)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{append([]string{recommendedEnvoy}, asShipped...), 0, "findings: 0\n"},
+		{append([]string{"-o", "json", recommendedEnvoy}, asShipped...), 0, `"findings": []`},
+		{append([]string{file}, asShipped...), 1, "response-trailers: "},
+		{append([]string{file, "--ignore=response-trailers"}, asShipped...), 0, "findings: 0\n"},
+		{append([]string{file, "--cluster=another"}, asShipped...), 0, "not checked: no ext_proc"},
+		{[]string{recommendedEnvoy, "--queue-ttl=10m", "--secure-serving"}, 1, "tls-to-weir: "},
+		{[]string{admin.URL}, 1, "response-trailers: "},
+		{[]string{admin.URL + "/config_dump?include_eds"}, 1, "response-trailers: "},
+		{[]string{admin.URL + "/stats"}, 2, "status 404"},
+		{[]string{"http://127.0.0.1:1/"}, 2, "refused"},
+		{[]string{"/none"}, 2, "/none"},
+		{[]string{"../../config/weir.yaml"}, 2, "is no Envoy's configuration"},
+		{nil, 2, "must be followed by ENVOY"},
+		{[]string{"a", "b"}, 2, "only one ENVOY"},
+		{[]string{file, "-o", "xml"}, 2, "must be text or json"},
+		{[]string{file, "--ignore=trailers"}, 2, "is no check"},
+		{[]string{file, "--none"}, 2, "unknown flag"},
+		{[]string{file, "--config-file=/none"}, 2, "--config-file"},
+		{[]string{file, "--config-text=a: 1"}, 2, "--config-text"},
+		{[]string{file, "--endpoints-file=/none"}, 2, "--endpoints-file"},
+		{[]string{file, "--certificate-secret=a"}, 2, "for --kubernetes only"},
+		{[]string{"--kubernetes"}, 2, "needs --pool-name or --endpoint-selector"},
+		{[]string{"--help"}, 0, "--ignore"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := runDoctor(c.args, &stdout, &stderr)
+		out := stdout.String() + stderr.String()
+		if code != c.code || !strings.Contains(out, c.says) {
+			t.Errorf("%q: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.says, out)
+		}
+		if (code == 2) != (stderr.Len() > 0) {
+			t.Errorf("%q: exit code %d and stderr %q", c.args, code, &stderr)
+		}
+	}
+
+	var stdout, stderr bytes.Buffer
+	runDoctor(append([]string{"-o", "json", file}, asShipped...), &stdout, &stderr)
+	var report struct {
+		Schema   int
+		Findings []map[string]any
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &report); err != nil || report.Schema != 1 || len(report.Findings) != 1 {
+		t.Fatalf("%v\n%s", err, &stdout)
+	}
+	f := report.Findings[0]
+	if f["id"] != "response-trailers" || f["line"] != float64(line) || f["change"] != "response_trailer_mode: SEND" || f["why"] == "" {
+		t.Errorf("%v, want line %d", f, line)
+	}
+}

@@ -1,0 +1,630 @@
+package doctor
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// servers are the model servers of the shipped files.
+var servers = []string{"127.0.0.1:8001", "127.0.0.1:8002", "127.0.0.1:8003", "127.0.0.1:8004"}
+
+// shipped is Weir as the shipped files say how to start it, with a YAML text on top of config/weir.yaml.
+func shipped(t testing.TB, more string) Weir {
+	t.Helper()
+	text, err := os.ReadFile("../../config/weir.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := config.Load(config.Source{Text: []byte(string(text) + more)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := false
+	return Weir{Document: d, TLS: &plain, Endpoints: servers}
+}
+
+// rendered returns a shipped configuration, changed by edit, as JSON.
+func rendered(t testing.TB, name string, edit func(envoyrun.Bootstrap) error) []byte {
+	t.Helper()
+	b, err := envoyrun.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		if err := edit(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// examine returns the report about one Envoy.
+func examine(t testing.TB, text []byte, w Weir) Report {
+	t.Helper()
+	envoys, err := Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(envoys) != 1 {
+		t.Fatalf("%d Envoys", len(envoys))
+	}
+	return Examine(envoys[0], w)
+}
+
+// ids returns the identifiers of the findings, each once.
+func ids(r Report) []string {
+	var all []string
+	for _, f := range r.Findings {
+		if !slices.Contains(all, f.ID) {
+			all = append(all, f.ID)
+		}
+	}
+	return all
+}
+
+// No shipped file has a finding, with Weir as the file says, and with Weir as it is without flags.
+func TestShippedFiles(t *testing.T) {
+	files, err := filepath.Glob("../../config/envoy/*.yaml")
+	if err != nil || len(files) != len(envoyrun.Shipped()) {
+		t.Fatalf("%v, %v", files, err)
+	}
+	defaults, err := config.Profile(config.DefaultProfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, w := range map[string]Weir{"as the file says": shipped(t, ""), "without flags": {Document: defaults}} {
+			r := examine(t, text, w)
+			for _, f := range r.Findings {
+				t.Errorf("%s, %s: %s at %s: %s", file, name, f.ID, f.Where, f.Found)
+			}
+			for _, n := range r.Notes {
+				if strings.Contains(n, "unknown type") || strings.Contains(n, "cannot be read") {
+					t.Errorf("%s: %s", file, n)
+				}
+			}
+		}
+	}
+}
+
+// type edit changes a bootstrap.
+type edit = func(envoyrun.Bootstrap) error
+
+// cluster changes a field of a cluster; nil deletes it.
+func setCluster(name, field string, value any) edit {
+	return func(b envoyrun.Bootstrap) error { set(b.Cluster(name), field, value); return nil }
+}
+
+func set(object map[string]any, field string, value any) {
+	if value == nil {
+		delete(object, field)
+		return
+	}
+	object[field] = value
+}
+
+// setFilter changes a field of an HTTP filter's configuration, or of an object in it.
+func setFilter(name string, value any, path ...string) edit {
+	return func(b envoyrun.Bootstrap) error {
+		object := b.Filter(name)
+		for _, key := range path[:len(path)-1] {
+			object = envoyrun.Object(object, key)
+		}
+		set(object, path[len(path)-1], value)
+		return nil
+	}
+}
+
+func setManager(field string, value any) edit {
+	return func(b envoyrun.Bootstrap) error { set(b.ConnectionManager(), field, value); return nil }
+}
+
+func setRoute(field string, value any) edit {
+	return func(b envoyrun.Bootstrap) error { set(b.Route(), field, value); return nil }
+}
+
+func setListener(field string, value any) edit {
+	return func(b envoyrun.Bootstrap) error { set(b.Listener(), field, value); return nil }
+}
+
+// onRoute overrides the ext_proc filter on all routes.
+func onRoute(overrides map[string]any) edit {
+	return func(b envoyrun.Bootstrap) error {
+		host := envoyrun.Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0)
+		host["typed_per_filter_config"] = map[string]any{envoyrun.ExtProcFilter: map[string]any{
+			"@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute", "overrides": overrides,
+		}}
+		return nil
+	}
+}
+
+// originalDst makes the model servers' cluster take any address.
+func originalDst(b envoyrun.Bootstrap) error {
+	c := b.Cluster(envoyrun.ModelServersCluster)
+	delete(c, "load_assignment")
+	delete(c, "load_balancing_policy")
+	c["type"], c["lb_policy"] = "ORIGINAL_DST", "CLUSTER_PROVIDED"
+	c["original_dst_lb_config"] = map[string]any{"use_http_header": true, "http_header_name": "x-gateway-destination-endpoint"}
+	return nil
+}
+
+// second adds a copy of a filter behind ext_proc.
+func second(change func(filter map[string]any)) edit {
+	return func(b envoyrun.Bootstrap) error {
+		manager := b.ConnectionManager()
+		filters := envoyrun.List(manager, "http_filters")
+		at := slices.Index(b.Filters(), envoyrun.ExtProcFilter)
+		text, err := json.Marshal(filters[at])
+		if err != nil {
+			return err
+		}
+		var copied map[string]any
+		if err := json.Unmarshal(text, &copied); err != nil {
+			return err
+		}
+		copied["name"] = "a.second.one"
+		change(copied)
+		manager["http_filters"] = slices.Insert(filters, at+1, any(copied))
+		return nil
+	}
+}
+
+// moveUsage moves the filter that reads usage from the cluster to the listener, or its part that reads requests.
+func moveUsage(request bool) edit {
+	return func(b envoyrun.Bootstrap) error {
+		options := envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options", optionsKey)
+		filter := envoyrun.Object(options, "http_filters", 0)
+		if request {
+			filter = map[string]any{"name": "envoy.filters.http.ai_protocol_manager", "typed_config": map[string]any{
+				"@type":            "type.googleapis.com/envoy.extensions.filters.http.ai_protocol_manager.v3.AiProtocolManager",
+				"request_handling": map[string]any{"reserialize_body": "DISABLE"},
+			}}
+		} else {
+			delete(options, "http_filters")
+		}
+		manager := b.ConnectionManager()
+		manager["http_filters"] = slices.Insert(envoyrun.List(manager, "http_filters"), 0, any(filter))
+		return nil
+	}
+}
+
+// upstream adds an ext_proc filter to the model servers' cluster, and gives Weir's a buffer.
+func upstream(mode string, limit any) edit {
+	return func(b envoyrun.Bootstrap) error {
+		c := b.Cluster(envoyrun.ModelServersCluster)
+		set(b.Cluster(envoyrun.WeirCluster), "per_connection_buffer_limit_bytes", limit)
+		options := envoyrun.Object(c, "typed_extension_protocol_options", optionsKey)
+		options["http_filters"] = slices.Insert(envoyrun.List(options, "http_filters"), 0, any(map[string]any{
+			"name": "attempts", "typed_config": map[string]any{
+				"@type":           "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor",
+				"grpc_service":    map[string]any{"envoy_grpc": map[string]any{"cluster_name": "weir"}},
+				"processing_mode": map[string]any{"response_body_mode": mode},
+			},
+		}))
+		return nil
+	}
+}
+
+const (
+	weir  = envoyrun.WeirCluster
+	pool  = envoyrun.ModelServersCluster
+	ext   = envoyrun.ExtProcFilter
+	gate  = envoyrun.GateFilter
+	ttl5m = "fairRequestQueue: { queueTTL: 5m }\n"
+)
+
+func breakers(n int) any {
+	return map[string]any{"thresholds": []any{map[string]any{"max_connections": n, "max_pending_requests": n, "max_requests": n}}}
+}
+
+func tlsSocket(more map[string]any) any {
+	common := map[string]any{"alpn_protocols": []any{"h2"}}
+	for key, v := range more {
+		common[key] = v
+	}
+	return map[string]any{"name": "a", "typed_config": map[string]any{
+		"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "common_tls_context": common,
+	}}
+}
+
+func checked(threshold any) edit {
+	return envoyrun.Edits(
+		setCluster(weir, "health_checks", []any{map[string]any{
+			"timeout": "1s", "interval": "1s", "unhealthy_threshold": 1, "healthy_threshold": 1, "grpc_health_check": map[string]any{},
+		}}),
+		setCluster(weir, "common_lb_config", threshold),
+	)
+}
+
+func panicAt(value float64) any {
+	return map[string]any{"healthy_panic_threshold": map[string]any{"value": value}}
+}
+
+func mode(key, value string) edit { return setFilter(ext, value, "processing_mode", key) }
+
+func keep(names ...string) edit { return envoyrun.KeepHeader(names...) }
+
+var bodyless = envoyrun.Edits(mode("request_body_mode", "NONE"), setFilter(ext, false, "allow_mode_override"))
+
+// trap is a configuration with the trap of a check, and the nearest correct ones.
+type trap struct {
+	check  string
+	also   string // another check that finds something in both; "": none
+	file   string // default: recommended
+	bad    edit
+	good   edit
+	weir   string // YAML of Weir's with the trap
+	better string // and without it; "": the same
+	change func(*Weir)
+	repair func(*Weir)
+	where  string // where the finding is, "…" at the beginning standing for what comes before
+	line   string // a part of the line that should be there
+}
+
+var overridden = map[string]any{"processing_mode": map[string]any{"request_body_mode": "BUFFERED", "response_trailer_mode": "SKIP"}}
+
+// traps has at least one trap for each check.
+var traps = []trap{
+	{
+		check: "circuit-breaker", bad: setCluster(weir, "circuit_breakers", nil), good: setCluster(weir, "circuit_breakers", breakers(1025)),
+		where: "static_resources.clusters[0].circuit_breakers", line: "max_requests: 1000000",
+	},
+	{
+		check: "circuit-breaker", bad: setCluster(pool, "circuit_breakers", breakers(1024)), good: setCluster(pool, "circuit_breakers", breakers(1025)),
+		where: "static_resources.clusters[1].circuit_breakers.thresholds[0]",
+	},
+	{ // those of a priority count for requests of that priority
+		check: "circuit-breaker", bad: setRoute("priority", "HIGH"), good: setRoute("priority", "DEFAULT"),
+		where: "static_resources.clusters[1].circuit_breakers",
+	},
+	{ // the queue has more room than the breaker
+		check: "circuit-breaker", weir: "fairRequestQueue: { totalCapacity: 5000 }\n",
+		bad: setCluster(weir, "circuit_breakers", breakers(4999)), good: setCluster(weir, "circuit_breakers", breakers(5000)),
+		where: "static_resources.clusters[0].circuit_breakers.thresholds[0]",
+	},
+	{
+		check: "message-timeout", bad: setFilter(ext, nil, "max_message_timeout"), weir: ttl5m,
+		good:  envoyrun.Edits(setFilter(ext, nil, "max_message_timeout"), setFilter(ext, "301s", "message_timeout")),
+		where: "….max_message_timeout", line: "max_message_timeout: 3600s",
+	},
+	{ // Weir asks for the TTL and 5 s more, and Envoy ignores what is longer than it allows
+		check: "message-timeout", bad: setFilter(ext, "304s", "max_message_timeout"), weir: ttl5m,
+		good: setFilter(ext, "305s", "max_message_timeout"), where: "….max_message_timeout",
+	},
+	{ // a tier's own
+		check: "message-timeout", bad: setFilter(ext, "100s", "max_message_timeout"), weir: "tiers: [{ name: sheddable, queueTimeout: 2m }]\n",
+		better: "tiers: [{ name: sheddable, queueTimeout: 90s }]\n", good: setFilter(ext, "100s", "max_message_timeout"), where: "….max_message_timeout",
+	},
+	{
+		check: "message-timeout", file: "streamed", bad: setFilter(ext, nil, "max_message_timeout"), weir: ttl5m,
+		good: envoyrun.Edits( // has no such timeout
+			setFilter(ext, nil, "max_message_timeout"), mode("request_body_mode", "FULL_DUPLEX_STREAMED"), mode("response_body_mode", "FULL_DUPLEX_STREAMED")),
+		where: "….max_message_timeout",
+	},
+	{
+		check: "stream-idle-timeout", bad: setManager("stream_idle_timeout", nil), weir: ttl5m, better: "fairRequestQueue: { queueTTL: 299s }\n",
+		good: setManager("stream_idle_timeout", nil), where: "static_resources.listeners[0].filter_chains[0].filters[0].typed_config.stream_idle_timeout",
+		line: "stream_idle_timeout: 3600s",
+	},
+	{
+		check: "stream-idle-timeout", bad: setManager("stream_idle_timeout", "30s"), good: setManager("stream_idle_timeout", "0s"), where: "….stream_idle_timeout",
+	},
+	{ // a route's own
+		check: "stream-idle-timeout", bad: setRoute("idle_timeout", "20s"), good: setRoute("idle_timeout", "31s"),
+		where: "….route_config.virtual_hosts[0].routes[0].route.idle_timeout", line: "idle_timeout: 3600s",
+	},
+	{
+		check: "response-trailers", bad: mode("response_trailer_mode", "SKIP"), good: mode("response_trailer_mode", "SEND"),
+		where: "….processing_mode.response_trailer_mode", line: "response_trailer_mode: SEND",
+	},
+	{
+		check: "response-trailers", bad: setFilter(ext, nil, "processing_mode", "response_trailer_mode"),
+		good:  envoyrun.Edits(setFilter(ext, nil, "processing_mode", "response_trailer_mode"), mode("response_body_mode", "STREAMED")),
+		where: "….processing_mode.response_trailer_mode",
+	},
+	{
+		check: "response-trailers", bad: onRoute(overridden),
+		good:  onRoute(map[string]any{"processing_mode": map[string]any{"request_body_mode": "BUFFERED", "response_trailer_mode": "SEND"}}),
+		where: `….route_config.virtual_hosts[0].typed_per_filter_config["envoy.filters.http.ext_proc"].overrides.processing_mode.response_trailer_mode`,
+	},
+	{
+		check: "client-destination", bad: keep("x-gateway-destination-endpoint"),
+		good:  envoyrun.Edits(keep("x-gateway-destination-endpoint"), setFilter(ext, false, "failure_mode_allow")),
+		where: "….http_filters[0].typed_config.mutations.request_mutations", line: "remove: x-gateway-destination-endpoint",
+	},
+	{ // an override opens a filter that is closed
+		check: "client-destination", file: "fail-closed", bad: envoyrun.Edits(keep("x-gateway-destination-endpoint"), onRoute(map[string]any{"failure_mode_allow": true})),
+		good:  envoyrun.Edits(keep("x-gateway-destination-endpoint"), onRoute(map[string]any{"failure_mode_allow": false})),
+		where: "….request_mutations",
+	},
+	{ // the removal comes too late
+		check: "client-destination", bad: envoyrun.Edits(keep("x-gateway-destination-endpoint"), second(func(f map[string]any) {
+			f["typed_config"] = map[string]any{
+				"@type":     "type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
+				"mutations": map[string]any{"request_mutations": []any{map[string]any{"remove": "x-gateway-destination-endpoint"}}},
+			}
+		})),
+		good: func(b envoyrun.Bootstrap) error { // as the connection manager's own
+			header := envoyrun.Object(b.ConnectionManager(), "http_filters", 0, "typed_config", "mutations")["request_mutations"]
+			b.ConnectionManager()["early_header_mutation_extensions"] = []any{map[string]any{"name": "early", "typed_config": map[string]any{
+				"@type": "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation", "mutations": header,
+			}}}
+			return envoyrun.WithoutFilter(envoyrun.HeaderFilter)(b)
+		},
+		where: "….request_mutations",
+	},
+	{
+		check: "client-identity", bad: keep("x-llm-d-inference-fairness-id"), weir: "",
+		good: func(b envoyrun.Bootstrap) error { // overwritten
+			mutations := envoyrun.Object(b.Filter(envoyrun.HeaderFilter), "mutations")
+			_ = keep("x-llm-d-inference-fairness-id")(b)
+			mutations["request_mutations"] = append(envoyrun.List(mutations, "request_mutations"), map[string]any{"append": map[string]any{
+				"header":        map[string]any{"key": "X-LLM-D-Inference-Fairness-ID", "value": "%DOWNSTREAM_PEER_SUBJECT%"},
+				"append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
+			}})
+			return nil
+		},
+		where: "….request_mutations", line: "remove: x-llm-d-inference-fairness-id",
+	},
+	{
+		check: "client-identity", bad: keep("x-gateway-model-name"), good: envoyrun.Edits(keep("x-gateway-model-name"), bodyless), where: "….request_mutations",
+	},
+	{ // what Weir's configuration names besides
+		check: "client-identity", weir: "trustedHeaders: { cost: x-tokens }\n", better: "trustedHeaders: { cost: x-weir-cost }\n", where: "….request_mutations",
+	},
+	{
+		check: "client-identity", weir: "requestQueueController: { deadlineHeaders: [x-deadline] }\n",
+		better: "requestQueueController: { deadlineHeaders: [x-llm-d-slo-ttft-ms] }\n", where: "….request_mutations",
+	},
+	{
+		check: "client-identity", weir: "criticality: { header: x-urgency }\n", better: "criticality: { header: x-urgency, maxClass: Standard }\n",
+		where: "….request_mutations",
+	},
+	{ // a filter that verifies
+		check: "client-identity", file: "jwt", weir: "flows: { key: [\"header:x-sub\"] }\n",
+		good: func(b envoyrun.Bootstrap) error {
+			provider := envoyrun.Object(b.Filter(envoyrun.JWTFilter), "providers", "issuer")
+			provider["claim_to_headers"] = []any{map[string]any{"header_name": "x-sub", "claim_name": "sub"}}
+			return nil
+		},
+		where: "….request_mutations",
+	},
+	{
+		check: "buffer-filter", bad: envoyrun.WithoutFilter(envoyrun.BufferFilter),
+		good:  envoyrun.Edits(envoyrun.WithoutFilter(envoyrun.BufferFilter), mode("request_body_mode", "BUFFERED_PARTIAL")),
+		where: "….http_filters[1]", line: "envoy.filters.http.buffer",
+	},
+	{ // a route that goes around it
+		check: "buffer-filter", bad: perRoute(map[string]any{"disabled": true}),
+		good:  perRoute(map[string]any{"buffer": map[string]any{"max_request_bytes": 64 << 20}}),
+		where: `….routes[0].typed_per_filter_config["envoy.filters.http.buffer"]`,
+	},
+	{
+		check: "buffer-limit", bad: setFilter(envoyrun.BufferFilter, 1<<20, "max_request_bytes"), weir: "", better: "limits: { maxBodyBytes: 1048576 }\n",
+		good: setFilter(envoyrun.BufferFilter, 1<<20, "max_request_bytes"), where: "….http_filters[1].typed_config.max_request_bytes",
+	},
+	{
+		check: "buffer-limit", also: "buffer-filter", bad: envoyrun.Edits(envoyrun.WithoutFilter(envoyrun.BufferFilter), setListener("per_connection_buffer_limit_bytes", nil)),
+		good:  envoyrun.Edits(envoyrun.WithoutFilter(envoyrun.BufferFilter), setListener("per_connection_buffer_limit_bytes", nil), mode("request_body_mode", "STREAMED")),
+		where: "static_resources.listeners[0].per_connection_buffer_limit_bytes",
+	},
+	{
+		check: "tls-to-weir", change: func(w *Weir) { w.TLS = new(true) }, good: setCluster(weir, "transport_socket", tlsSocket(nil)),
+		repair: func(w *Weir) { w.TLS = new(true) }, where: "static_resources.clusters[0].transport_socket",
+	},
+	{
+		check: "tls-to-weir", bad: setCluster(weir, "transport_socket", tlsSocket(nil)), repair: func(w *Weir) { w.TLS = nil },
+		good: setCluster(weir, "transport_socket", tlsSocket(nil)), where: "static_resources.clusters[0].transport_socket",
+	},
+	{
+		check: "tls-to-weir", change: func(w *Weir) { w.TLS, w.ClientCertificates = new(true), true }, bad: setCluster(weir, "transport_socket", tlsSocket(nil)),
+		repair: func(w *Weir) { w.TLS, w.ClientCertificates = new(true), true },
+		good: setCluster(weir, "transport_socket", tlsSocket(map[string]any{"tls_certificates": []any{map[string]any{
+			"certificate_chain": map[string]any{"filename": "a"}, "private_key": map[string]any{"filename": "b"},
+		}}})),
+		where: "static_resources.clusters[0].transport_socket.typed_config.common_tls_context",
+	},
+	{
+		check: "endpoint-only-in-weir", change: func(w *Weir) { w.Endpoints = append(slices.Clip(servers), "10.0.0.9:8000") },
+		repair: func(w *Weir) { w.Endpoints = slices.Clone(servers); w.Endpoints[0] = "[::ffff:127.0.0.1]:8001" },
+		where:  "static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints",
+	},
+	{
+		check: "endpoint-only-in-envoy", change: func(w *Weir) { w.Endpoints = servers[:3] }, repair: func(w *Weir) { w.Endpoints = nil },
+		where: "static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints[3]", line: "127.0.0.1:8004",
+	},
+	{
+		check: "original-dst-fail-open", bad: originalDst, good: envoyrun.Edits(originalDst, setFilter(ext, false, "failure_mode_allow")),
+		weir: none, better: none, where: "….failure_mode_allow",
+	},
+	{
+		check: "original-dst-fallbacks", bad: envoyrun.Edits(originalDst, setFilter(ext, false, "failure_mode_allow")),
+		good:   envoyrun.Edits(originalDst, setFilter(ext, false, "failure_mode_allow")),
+		better: none, where: "static_resources.clusters[1].type",
+	},
+	{ // Weir's decision for the access log
+		check: "metadata-not-received", bad: setFilter(ext, []any{"envoy.lb"}, "metadata_options", "receiving_namespaces", "untyped"),
+		good:   setFilter(ext, []any{"envoy.lb"}, "metadata_options", "receiving_namespaces", "untyped"),
+		better: "responses: { metadata: false }\n", where: "….metadata_options.receiving_namespaces.untyped", line: "untyped: [envoy.lb, weir]",
+	},
+	{
+		check: "metadata-not-received", bad: envoyrun.Edits(metadataOnly, setFilter(ext, []any{"weir"}, "metadata_options", "receiving_namespaces", "untyped")),
+		good: metadataOnly, where: "….metadata_options.receiving_namespaces.untyped",
+	},
+	{
+		check: "metadata-not-received", file: "gate", bad: setFilter(ext, nil, "metadata_options", "receiving_namespaces"), weir: "responses: { metadata: false }\n",
+		where: "….metadata_options.receiving_namespaces.untyped",
+	},
+	{
+		check: "metadata-not-forwarded", bad: setFilter(ext, []any{"envoy.lb.subset_hint"}, "metadata_options", "forwarding_namespaces", "untyped"),
+		good:  setFilter(ext, []any{"envoy.lb"}, "metadata_options", "forwarding_namespaces", "untyped"), // nothing here sets the hint
+		where: "….metadata_options.forwarding_namespaces.untyped", line: "untyped: [envoy.lb.subset_hint, envoy.lb]",
+	},
+	{
+		check: "metadata-not-forwarded", bad: setFilter(ext, nil, "metadata_options", "forwarding_namespaces", "typed"), better: "cost: requests\n",
+		good:  setFilter(ext, nil, "metadata_options", "forwarding_namespaces", "typed"),
+		where: "….metadata_options.forwarding_namespaces.typed",
+	},
+	{ // the tenant of a token that Envoy has verified
+		check: "metadata-not-forwarded", file: "jwt", bad: setFilter(ext, []any{"envoy.lb"}, "metadata_options", "forwarding_namespaces", "untyped"),
+		good:  setFilter(ext, []any{"envoy.lb", "envoy.filters.http.jwt_authn"}, "metadata_options", "forwarding_namespaces", "untyped"),
+		where: "….metadata_options.forwarding_namespaces.untyped",
+	},
+	{ // what Weir's own configuration names, whoever sets it
+		check: "metadata-not-forwarded", weir: "flows: { key: [\"metadata:tenants/name\"] }\n", better: "flows: { key: [model] }\n",
+		where: "….metadata_options.forwarding_namespaces.untyped",
+	},
+	{
+		check: "metadata-not-forwarded", file: "gate", bad: setFilter(gate, nil, "metadata_options"), where: "….http_filters[3].typed_config.metadata_options.forwarding_namespaces.untyped",
+	},
+	{
+		check: "retry-policy", bad: setRoute("retry_policy", nil), good: setRoute("retry_policy", nil), better: none,
+		where: "….routes[0].route.retry_policy", line: "connect-failure",
+	},
+	{
+		check: "retry-policy", bad: setRoute("retry_policy", map[string]any{"retry_on": "retriable-4xx"}),
+		good: setRoute("retry_policy", map[string]any{"retry_on": "retriable-4xx, connect-failure"}), where: "….routes[0].route.retry_policy",
+	},
+	{ // that of the virtual host counts for routes without one
+		check: "retry-policy", bad: setRoute("retry_policy", nil),
+		good: envoyrun.Edits(setRoute("retry_policy", nil), func(b envoyrun.Bootstrap) error {
+			envoyrun.Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0)["retry_policy"] = map[string]any{"retry_on": "5xx"}
+			return nil
+		}),
+		where: "….routes[0].route.retry_policy",
+	},
+	{
+		check: "gate-timeout", file: "gate", bad: setFilter(gate, nil, "message_timeout"), good: setFilter(gate, "60s", "message_timeout"),
+		where: "….http_filters[3].typed_config.message_timeout", line: "message_timeout: 600s",
+	},
+	{
+		check: "upstream-buffer", bad: upstream("STREAMED", nil), good: upstream("STREAMED", 256<<20),
+		where: "static_resources.clusters[0].per_connection_buffer_limit_bytes",
+	},
+	{
+		check: "upstream-buffer", bad: upstream("STREAMED", 1<<20), good: upstream("NONE", 1<<20), where: "….per_connection_buffer_limit_bytes",
+	},
+	{
+		check: "two-filters", bad: second(func(map[string]any) {}), where: "….http_filters[3]",
+		good: second(func(f map[string]any) { // for somebody else
+			envoyrun.Object(f, "typed_config", "grpc_service", "envoy_grpc")["cluster_name"] = "guard"
+			delete(envoyrun.Object(f, "typed_config", "metadata_options"), "x")
+		}),
+		repair: func(w *Weir) { w.Clusters = []string{weir} },
+	},
+	{
+		check: "two-filters", bad: second(func(map[string]any) {}), good: second(func(f map[string]any) { f["disabled"] = true }), where: "….http_filters[3]",
+	},
+	{
+		check: "usage-side", bad: moveUsage(false), good: moveUsage(true), where: "….http_filters[0].typed_config.response_handling.token_usage",
+	},
+	{
+		check: "panic-threshold", bad: checked(nil), good: checked(panicAt(0)), where: "static_resources.clusters[0].common_lb_config.healthy_panic_threshold",
+	},
+	{ // without a check every host is healthy
+		check: "panic-threshold", bad: checked(panicAt(10)), good: setCluster(weir, "common_lb_config", panicAt(10)), where: "….healthy_panic_threshold",
+	},
+}
+
+// none is Weir without a list.
+const none = "#"
+
+// perRoute overrides the buffer filter on the first route.
+func perRoute(override map[string]any) edit {
+	return func(b envoyrun.Bootstrap) error {
+		override["@type"] = "type.googleapis.com/envoy.extensions.filters.http.buffer.v3.BufferPerRoute"
+		route := envoyrun.Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0, "routes", 0)
+		route["typed_per_filter_config"] = map[string]any{envoyrun.BufferFilter: override}
+		return nil
+	}
+}
+
+// metadataOnly has the cluster read the destination from metadata only.
+func metadataOnly(b envoyrun.Bootstrap) error {
+	policy := envoyrun.Object(b.Cluster(pool), "load_balancing_policy", "policies", 0, "typed_extension_config", "typed_config")
+	policy["override_host_sources"] = envoyrun.List(policy, "override_host_sources")[1:]
+	return nil
+}
+
+// of returns Weir with a text on top; none stands for no fallbacks.
+func of(t testing.TB, more string, change func(*Weir)) Weir {
+	w := shipped(t, "")
+	if more != "" {
+		text := "profile: recommended\nscheduling: { fallbacks: 2 }\n" + more
+		if more == none {
+			text = "profile: recommended\nresponses: { metadata: true }\n"
+		}
+		d, err := config.Load(config.Source{Text: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Document = d
+	}
+	if change != nil {
+		change(&w)
+	}
+	return w
+}
+
+// Each trap gives its finding, at its place, and no other; the nearest correct configuration gives none.
+func TestTraps(t *testing.T) {
+	found := map[string]bool{}
+	for i, trap := range traps {
+		if trap.file == "" {
+			trap.file = "recommended"
+		}
+		if trap.better == "" {
+			trap.better = trap.weir
+		}
+		bad := examine(t, rendered(t, trap.file, trap.bad), of(t, trap.weir, trap.change))
+		others := func(r Report) Report {
+			r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.ID == trap.also })
+			return r
+		}
+		bad = others(bad)
+		if got := ids(bad); !slices.Equal(got, []string{trap.check}) {
+			t.Errorf("%d: %s: found %v: %+v", i, trap.check, got, places(bad))
+			continue
+		}
+		found[trap.check] = true
+		first := bad.Findings[0]
+		end, cut := strings.CutPrefix(trap.where, "…")
+		if cut && !strings.HasSuffix(first.Where, end) || !cut && first.Where != trap.where {
+			t.Errorf("%d: %s: at %s, want %s", i, trap.check, first.Where, trap.where)
+		}
+		if !strings.Contains(first.Change, trap.line) || first.Change == "" || first.Found == "" {
+			t.Errorf("%d: %s: %q instead of %q", i, trap.check, first.Change, first.Found)
+		}
+		good := others(examine(t, rendered(t, trap.file, trap.good), of(t, trap.better, trap.repair)))
+		if len(good.Findings) != 0 {
+			t.Errorf("%d: %s: without the trap: %v", i, trap.check, places(good))
+		}
+	}
+	for _, c := range envoyChecks() {
+		if !found[c.ID] {
+			t.Errorf("no trap of %s", c.ID)
+		}
+	}
+}
+
+func places(r Report) (all []string) {
+	for _, f := range r.Findings {
+		all = append(all, f.ID+" at "+f.Where+": "+f.Found+" -> "+f.Change)
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"fmt"
+
+	aiv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ai_protocol_manager/v3"
+	bufferv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/buffer/v3"
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+)
+
+// responseTrailers checks that streams live until the answer has ended. Where Weir sees the body, its end tells.
+func responseTrailers(e *Envoy, w Weir, report reporter) {
+	for _, u := range w.of(e, false) {
+		mode := u.config.GetProcessingMode()
+		if mode.GetResponseBodyMode() != extprocv3.ProcessingMode_NONE || mode.GetResponseTrailerMode() == extprocv3.ProcessingMode_SEND {
+			continue
+		}
+		found := mode.GetResponseTrailerMode().String()
+		if mode.GetResponseTrailerMode() == extprocv3.ProcessingMode_DEFAULT {
+			found = "SKIP (the default)"
+		}
+		report(u.at("processing_mode", "response_trailer_mode"), found, "response_trailer_mode: SEND")
+	}
+}
+
+// bufferFilter checks that only whole requests reach Weir: by the buffer filter, or by ai_protocol_manager, which reads them.
+// BUFFERED_PARTIAL is for bodies that such a filter would refuse.
+func bufferFilter(e *Envoy, w Weir, report reporter) {
+	for _, u := range w.of(e, false) {
+		if _, _, ok := u.buffer(); ok || u.readBefore() ||
+			u.config.GetProcessingMode().GetRequestBodyMode() == extprocv3.ProcessingMode_BUFFERED_PARTIAL {
+			continue
+		}
+		at := u.filter.at
+		if off := u.offHere(); off != nil {
+			at = off
+		}
+		report(at, "no buffer filter before it", fmt.Sprintf(`{ name: envoy.filters.http.buffer, typed_config: { "@type": `+
+			`type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer, max_request_bytes: %d } }`, w.Document.Limits.MaxBodyBytes))
+	}
+}
+
+// offHere returns the place of the override that takes the route's requests past a buffer filter; nil if there is none.
+func (u use) offHere() Path {
+	if u.route == nil {
+		return nil
+	}
+	for _, f := range u.manager.filters[:u.place] {
+		if _, is := f.config.(*bufferv3.Buffer); !is || f.disabled {
+			continue
+		}
+		for i := len(u.route.layers) - 1; i >= 0; i-- {
+			if _, ok := u.route.layers[i].configs[f.name]; ok {
+				return u.route.layers[i].at.add(f.name)
+			}
+		}
+	}
+	return nil
+}
+
+// readBefore reports whether ai_protocol_manager reads the requests of the use's route before ext_proc: it holds them until
+// they are whole.
+func (u use) readBefore() bool {
+	for _, f := range u.manager.filters[:u.place] {
+		config, ok := f.config.(*aiv3.AiProtocolManager)
+		if !ok || config.GetRequestHandling() == nil {
+			continue
+		}
+		overrides, off := u.route.of(f)
+		own, declared := last(overrides).(*aiv3.AiProtocolManagerPerRoute)
+		if !off && declared && own.GetRequest() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// twoFilters checks that a route has one main filter for each cluster of Weir.
+func twoFilters(e *Envoy, w Weir, report reporter) {
+	first := map[way]use{}
+	for _, u := range w.of(e, false) {
+		before, ok := first[u.way()]
+		if ok && before.filter != u.filter {
+			report(u.filter.at, fmt.Sprintf("%s, after %s to the same cluster", u.filter.name, before.filter.name), "disabled: true")
+			continue
+		}
+		first[u.way()] = u
+	}
+}
+
+// usageSide checks that usage is read where none is lost.
+func usageSide(e *Envoy, w Weir, report reporter) {
+	for _, u := range w.of(e, false) {
+		for _, f := range u.manager.filters {
+			config, ok := f.config.(*aiv3.AiProtocolManager)
+			if _, off := u.route.of(f); !ok || off || config.GetResponseHandling().GetTokenUsage() == nil {
+				continue
+			}
+			at := f.at.add("typed_config", "response_handling", "token_usage")
+			report(at, "a filter of the listener", fmt.Sprintf("typed_extension_protocol_options: { %s: { http_filters: [ … ] } }", optionsKey))
+		}
+	}
+}

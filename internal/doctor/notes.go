@@ -1,0 +1,31 @@
+package doctor
+
+import "fmt"
+
+// Note is something that was not checked, and why.
+type Note struct {
+	At   Path   `json:"-"`
+	Text string `json:"text"`
+}
+
+// notes gathers what could not be read: each unknown type once, with its first place.
+type notes struct {
+	list  []Note
+	types map[string]bool
+}
+
+func (n *notes) add(at Path, format string, args ...any) {
+	n.list = append(n.list, Note{at, fmt.Sprintf(format, args...)})
+}
+
+// unknown notes a type that this program does not know.
+func (n *notes) unknown(at Path, name string) {
+	if n.types[name] {
+		return
+	}
+	if n.types == nil {
+		n.types = map[string]bool{}
+	}
+	n.types[name] = true
+	n.add(at, "unknown type, not checked: %s", name)
+}

@@ -1,0 +1,115 @@
+package doctor
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Path is a place in a configuration: keys of objects (string) and places in lists (int). Keys are spelled as in Envoy's
+// messages (snake_case), also if the text has the other spelling.
+type Path []any
+
+// plain matches keys that need no quotes.
+var plain = regexp.MustCompile(`^@?[A-Za-z0-9_]+$`)
+
+// String returns the path as static_resources.listeners[0].name; a key with other characters is in brackets and quotes.
+func (p Path) String() string {
+	var b strings.Builder
+	for _, step := range p {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		case string:
+			if !plain.MatchString(step) {
+				fmt.Fprintf(&b, "[%q]", step)
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step)
+		}
+	}
+	return b.String()
+}
+
+// add returns a longer path; the receiver stays as it is.
+func (p Path) add(steps ...any) Path { return append(p[:len(p):len(p)], steps...) }
+
+// largestWithLines is the size of the largest text whose lines are looked up: reading it a second time takes long.
+const largestWithLines = 4 << 20
+
+// lines finds the lines of paths in a text.
+type lines struct {
+	text []byte
+	docs []*yaml.Node
+	read bool
+}
+
+// of returns the line, from 1, of the deepest part of a path that a document of the text has; 0 if it is not known.
+func (l *lines) of(document int, p Path) int {
+	if len(l.text) > largestWithLines {
+		return 0
+	}
+	if !l.read {
+		l.read = true
+		for decoder := yaml.NewDecoder(bytes.NewReader(l.text)); ; {
+			var node yaml.Node
+			if decoder.Decode(&node) != nil {
+				break
+			}
+			l.docs = append(l.docs, &node)
+		}
+	}
+	if document >= len(l.docs) || len(l.docs[document].Content) == 0 {
+		return 0
+	}
+	node := l.docs[document].Content[0]
+	line := node.Line
+	for _, step := range p {
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		next, at := child(node, step)
+		if next == nil {
+			break
+		}
+		node, line = next, at
+	}
+	return line
+}
+
+// child returns the part of a node at a step, and the line of its key or of itself; nil if there is none.
+func child(node *yaml.Node, step any) (*yaml.Node, int) {
+	switch step := step.(type) {
+	case int:
+		if node.Kind == yaml.SequenceNode && step < len(node.Content) {
+			return node.Content[step], node.Content[step].Line
+		}
+	case string:
+		if node.Kind != yaml.MappingNode {
+			break
+		}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if key := node.Content[i].Value; key == step || key == camel(step) {
+				return node.Content[i+1], node.Content[i].Line
+			}
+		}
+	}
+	return nil, 0
+}
+
+// camel returns a key in camelCase, the other spelling of Envoy's keys.
+func camel(key string) string {
+	words := strings.Split(key, "_")
+	for i := 1; i < len(words); i++ {
+		if words[i] != "" {
+			words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+		}
+	}
+	return strings.Join(words, "")
+}

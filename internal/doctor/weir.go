@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/extproc"
+)
+
+// Weir is Weir's side: its configuration, and what its flags say.
+type Weir struct {
+	// Document is the effective configuration.
+	Document config.Document
+	// TLS says whether Weir serves Envoy over TLS; nil: not known.
+	TLS *bool
+	// ClientCertificates means that Weir asks Envoy for a certificate.
+	ClientCertificates bool
+	// Endpoints are the addresses of the model servers, ip:port; nil: not known.
+	Endpoints []string
+	// Clusters are the names of Envoy's clusters that are Weir. Without any, each ext_proc filter is Weir's.
+	Clusters []string
+}
+
+// isAsked reports whether the streams of an ext_proc filter go to Weir.
+func (w Weir) isAsked(u use) bool {
+	return len(w.Clusters) == 0 || slices.Contains(w.Clusters, u.processor())
+}
+
+// longestWait is the longest that a request waits in the queue.
+func (w Weir) longestWait() time.Duration {
+	longest := w.Document.FairRequestQueue.QueueTTL
+	for _, t := range w.Document.Tiers {
+		if t.QueueTimeout != nil {
+			longest = max(longest, *t.QueueTimeout)
+		}
+	}
+	return time.Duration(longest)
+}
+
+// longestAsked is the longest message timeout that Weir asks Envoy for.
+func (w Weir) longestAsked() time.Duration {
+	return min(w.longestWait()+extproc.WaitMargin, extproc.LongestHold)
+}
+
+// addresses returns the endpoints in the form in which those of Envoy are compared with them.
+func (w Weir) addresses() map[string]bool {
+	all := map[string]bool{}
+	for _, e := range w.Endpoints {
+		if ap, err := netip.ParseAddrPort(e); err == nil {
+			e = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()).String()
+		}
+		all[e] = true
+	}
+	return all
+}
+
+// source is a place in a request from which Weir takes a fact.
+type source struct{ key, name string }
+
+const (
+	headerSource   = "header:"
+	metadataSource = "metadata:"
+)
+
+// headers returns the request headers that Weir believes, each with the first key that names it, by header. A client may send
+// those that name a class, and a tier if criticality.maxClass bounds it (docs/envoy.md).
+func (w Weir) headers() []source {
+	d := w.Document
+	var all []source
+	add := func(key string, names ...string) {
+		for _, name := range names {
+			name = strings.ToLower(name)
+			if name != "" && !slices.ContainsFunc(all, func(s source) bool { return s.name == name }) {
+				all = append(all, source{key, name})
+			}
+		}
+	}
+	for key, from := range map[string][]string{"flows.key": d.Flows.Key, "flows.role": d.Flows.Role} {
+		for _, s := range from {
+			if name, ok := strings.CutPrefix(s, headerSource); ok {
+				add(key, name)
+			}
+		}
+	}
+	add("trustedHeaders.model", d.TrustedHeaders.Model)
+	add("trustedHeaders.cost", d.TrustedHeaders.Cost)
+	add("trustedHeaders.inputTokens", d.TrustedHeaders.InputTokens)
+	add("trustedHeaders.requirements", d.TrustedHeaders.Requirements)
+	if d.Criticality.MaxClass == "" {
+		add("criticality.header", d.Criticality.Header)
+	}
+	if len(d.Objectives) > 0 {
+		add("criticality.objectiveHeaders", d.Criticality.ObjectiveHeaders...)
+	}
+	add("requestQueueController.deadlineHeaders", d.RequestQueueController.DeadlineHeaders...)
+	slices.SortFunc(all, func(a, b source) int { return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.name, b.name)) })
+	return all
+}
+
+// namespaces returns the metadata namespaces that Weir reads, each with a key that names it, and whether the profile names
+// it all the same: such one is only wanted if something in Envoy fills it.
+func (w Weir) namespaces() (all []source, own map[string]bool) {
+	d := w.Document
+	profile, _ := config.Profile(d.Profile)
+	own = map[string]bool{}
+	add := func(key string, from, of []string) {
+		for _, s := range from {
+			name, ok := strings.CutPrefix(s, metadataSource)
+			if !ok {
+				continue
+			}
+			name, _, _ = strings.Cut(name, "/")
+			all = append(all, source{key, name})
+			own[name] = own[name] || !slices.Contains(of, s)
+		}
+	}
+	add("flows.key", d.Flows.Key, profile.Flows.Key)
+	add("flows.role", d.Flows.Role, profile.Flows.Role)
+	if d.Criticality.Metadata != "" {
+		add("criticality.metadata", []string{metadataSource + d.Criticality.Metadata}, []string{metadataSource + profile.Criticality.Metadata})
+	}
+	return all, own
+}
