@@ -19,7 +19,7 @@ var asShipped = []string{
 
 const recommendedEnvoy = "../../config/envoy/recommended.yaml"
 
-// The exit code says whether something was found: 0, 1, or 2 for what cannot be read. The report has the line.
+// The exit code is 0 without findings, 1 with some, and 2 if something cannot be read. A finding has its line.
 func TestDoctor(t *testing.T) {
 	text, err := os.ReadFile(recommendedEnvoy)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type Weir struct {
 	// Document is the effective configuration.
 	Document config.Document
-	// TLS says whether Weir serves Envoy over TLS; nil: not known.
+	// TLS is true if Weir serves Envoy over TLS; nil: not known.
 	TLS *bool
 	// ClientCertificates means that Weir asks Envoy for a certificate.
 	ClientCertificates bool

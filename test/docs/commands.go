@@ -17,10 +17,10 @@ import (
 
 // letOut are the commands that are not run, with the reason. Each key is the beginning of a line on some page.
 var letOut = map[string]string{
-	"bin/weir load":   "there is no engine on that port; TestLoadHitsWhatTheTraceShares",
-	"bin/weir engine": "it serves until a signal; TestEngineServes",
+	"bin/weir load":                "there is no engine on that port; TestLoadHitsWhatTheTraceShares",
+	"bin/weir engine":              "it serves until a signal; TestEngineServes",
 	"bin/weir doctor --kubernetes": "TestDoctorOfACluster",
-	"curl -d":         "TestFaultsOnDemand",
+	"curl -d":                      "TestFaultsOnDemand",
 	"curl -X DELETE localhost:8000/debug/faults": "TestFaultsOnDemand",
 	"make build":        "the test has built the programs",
 	"make demo":         "80 s; cmd/weir tests its parts",

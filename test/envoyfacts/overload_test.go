@@ -101,8 +101,13 @@ func TestEnvoyAndTheProcessorsHealth(t *testing.T) {
 				}
 			}))
 			t.Cleanup(health.Close)
-			p := newProcessor(t)
-			envoy := start(t, test.config, p, checked(health.Listener.Addr().String(), test.threshold), modelServer(t, answering("a")))
+			p, server := newProcessor(t), modelServer(t, answering("a"))
+			envoy := start(t, test.config, p, checked(health.Listener.Addr().String(), test.threshold), server)
+			if test.threshold < 0 {
+				envoy.wantTraps(t, []string{server}, "panic-threshold")
+			} else {
+				envoy.wantTraps(t, []string{server})
+			}
 			become := func(status int) {
 				t.Helper()
 				got := -1

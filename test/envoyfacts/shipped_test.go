@@ -65,7 +65,7 @@ func TestShippedFilesSayHowToStartThem(t *testing.T) {
 }
 
 // Every shipped file starts with other addresses. Without Weir it serves what its failure mode says, to those who show
-// the key or token that it requires. The shipped token keys belong to nobody.
+// the key or token that it requires. The shipped token keys belong to nobody. Its config dump has no trap.
 func TestShippedFilesServe(t *testing.T) {
 	address := modelServer(t, answering("served"))
 	for _, config := range envoyrun.Shipped() {
@@ -73,6 +73,7 @@ func TestShippedFilesServe(t *testing.T) {
 			p := newProcessor(t)
 			p.die()
 			envoy := start(t, config, p, nil, address)
+			envoy.wantTraps(t, []string{address})
 			switch config {
 			case "fail-closed":
 				envoy.post(t, "").wantError(503, "unavailable")

@@ -5,11 +5,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/doctor"
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
@@ -17,13 +21,56 @@ import (
 
 const protocolManager = "envoy.filters.http.ai_protocol_manager"
 
+// wantTraps fails unless `weir doctor` finds these traps, and no others, in the running Envoy's config dump beside a Weir as
+// config/weir.yaml has it.
+func (e *proxy) wantTraps(t *testing.T, servers []string, ids ...string) {
+	t.Helper()
+	text, err := os.ReadFile("../../config/weir.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := config.Load(config.Source{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.AdminURL() + "/config_dump?include_eds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dump, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envoys, err := doctor.Read(dump)
+	if err != nil || len(envoys) != 1 {
+		t.Fatalf("%d Envoys, %v", len(envoys), err)
+	}
+	report := doctor.Examine(envoys[0], doctor.Weir{Document: document, TLS: new(false), Endpoints: servers})
+	var got []string
+	for _, f := range report.Findings {
+		if !slices.Contains(got, f.ID) {
+			got = append(got, f.ID)
+		}
+	}
+	if !slices.Equal(got, ids) {
+		t.Errorf("weir doctor finds %v, want %v: %+v", got, ids, report)
+	}
+	for _, n := range report.Notes {
+		if strings.Contains(n, "unknown type") || strings.Contains(n, "cannot be read") || strings.Contains(n, "not there") {
+			t.Error(n)
+		}
+	}
+}
+
 // "stream_idle_timeout of the HTTP connection manager counts the time in the queue: 504."
 func TestIdleTimeoutEndsAHold(t *testing.T) {
-	p := newProcessor(t)
+	p, server := newProcessor(t), unused(t)
 	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
 		b.ConnectionManager()["stream_idle_timeout"] = "0.5s"
 		return nil
-	}, unused(t))
+	}, server)
+	envoy.wantTraps(t, []string{server}, "stream-idle-timeout")
 	x := envoy.post(t, `{}`)
 	s := p.accept(t)
 	s.want("request_headers") // held
@@ -43,6 +90,11 @@ func TestListWithoutRetries(t *testing.T) {
 				}
 				return nil
 			}, address, dead)
+			if name == "without" {
+				envoy.wantTraps(t, []string{address, dead}, "retry-policy")
+			} else {
+				envoy.wantTraps(t, []string{address, dead})
+			}
 			x := envoy.post(t, "")
 			s := p.accept(t)
 			s.want("request_headers")
@@ -72,14 +124,19 @@ func TestOriginalDestination(t *testing.T) {
 		name, config string
 		edit         func(envoyrun.Bootstrap) error
 		status       int // of a client's own destination, while the processor is dead
+		traps        []string
 	}{
-		{"open", "recommended", envoyrun.KeepHeader(destinationHeader), http.StatusOK},
-		{"open, removed", "recommended", nil, http.StatusServiceUnavailable},
-		{"closed", "fail-closed", envoyrun.KeepHeader(destinationHeader), http.StatusServiceUnavailable},
+		{
+			"open", "recommended", envoyrun.KeepHeader(destinationHeader), http.StatusOK,
+			[]string{"client-destination", "original-dst-fail-open", "original-dst-fallbacks"},
+		},
+		{"open, removed", "recommended", nil, http.StatusServiceUnavailable, []string{"original-dst-fail-open", "original-dst-fallbacks"}},
+		{"closed", "fail-closed", envoyrun.KeepHeader(destinationHeader), http.StatusServiceUnavailable, []string{"original-dst-fallbacks"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newProcessor(t)
 			envoy := start(t, test.config, p, envoyrun.Edits(original, test.edit), address)
+			envoy.wantTraps(t, []string{address}, test.traps...)
 			for list, want := range map[string]int{address: http.StatusOK, address + "," + address: http.StatusServiceUnavailable} {
 				x := envoy.post(t, "")
 				s := p.accept(t)
@@ -127,6 +184,9 @@ func TestMetadataThatIsNotReceived(t *testing.T) {
 				}
 				return nil
 			}, a, b)
+			if !honoured {
+				envoy.wantTraps(t, []string{a, b}, "metadata-not-received")
+			}
 			chosen := 0
 			for range tries {
 				x := envoy.post(t, "")
@@ -162,6 +222,9 @@ func TestMetadataThatIsNotForwarded(t *testing.T) {
 				}
 				return nil
 			}, address)
+			if want == "" {
+				envoy.wantTraps(t, []string{address}, "metadata-not-forwarded")
+			}
 			x := envoy.post(t, "")
 			s := p.accept(t)
 			s.want("request_headers")
@@ -183,6 +246,7 @@ func TestGateTimesOut(t *testing.T) {
 		delete(b.Filter(envoyrun.GateFilter), "message_timeout")
 		return nil
 	}, address)
+	envoy.wantTraps(t, []string{address}, "gate-timeout")
 	x, main, gate := gated(t, p, envoy, address)
 	main.want("response_headers") // although no token came
 	main.send(responseHeaders())
@@ -210,6 +274,11 @@ func TestUpstreamFilterWithASmallBuffer(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(envoy.Kill)
+			if limit == 0 {
+				(&proxy{envoy}).wantTraps(t, []string{address}, "upstream-buffer")
+			} else {
+				(&proxy{envoy}).wantTraps(t, []string{address})
+			}
 			go func() {
 				for {
 					select {
@@ -288,6 +357,9 @@ func TestUsageOnTheWrongSide(t *testing.T) {
 				manager["http_filters"] = filters
 				return nil
 			}, address)
+			if !told {
+				envoy.wantTraps(t, []string{address}, "usage-side")
+			}
 			x := envoy.postTo(t, "/v1/chat/completions", `{}`)
 			s := p.accept(t)
 			s.want("request_headers")
@@ -310,7 +382,7 @@ func TestUsageOnTheWrongSide(t *testing.T) {
 
 // An Envoy that speaks TLS to a processor that does not opens no stream: in fail-open requests pass it.
 func TestTLSToAPlaintextProcessor(t *testing.T) {
-	p := newProcessor(t)
+	p, server := newProcessor(t), modelServer(t, answering("past"))
 	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
 		b.Cluster(envoyrun.WeirCluster)["transport_socket"] = map[string]any{
 			"name": "envoy.transport_sockets.tls", "typed_config": map[string]any{
@@ -319,7 +391,8 @@ func TestTLSToAPlaintextProcessor(t *testing.T) {
 			},
 		}
 		return nil
-	}, modelServer(t, answering("past")))
+	}, server)
+	envoy.wantTraps(t, []string{server}, "tls-to-weir")
 	envoy.post(t, "").want(http.StatusOK, "past")
 	if n := len(p.streams); n != 0 {
 		t.Errorf("%d streams", n)
@@ -328,11 +401,12 @@ func TestTLSToAPlaintextProcessor(t *testing.T) {
 
 // A buffer filter with less than the processor would take answers 413 itself, and the processor sees only that answer.
 func TestBodyOverTheBufferFilter(t *testing.T) {
-	p := newProcessor(t)
+	p, server := newProcessor(t), unused(t)
 	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
 		b.Filter(envoyrun.BufferFilter)["max_request_bytes"] = 1 << 10
 		return nil
-	}, unused(t))
+	}, server)
+	envoy.wantTraps(t, []string{server}, "buffer-limit")
 	x := envoy.post(t, strings.Repeat("x", 2<<10))
 	s := p.accept(t)
 	if status := header(s.want("response_headers").GetResponseHeaders(), ":status"); status != "413" {

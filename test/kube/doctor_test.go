@@ -142,7 +142,7 @@ func TestDoctorOfACluster(t *testing.T) {
 	leader("weir-0", "weir-1")
 	want("the Service leads to two", nil, "weir-0, weir-1", "leader-slice")
 	leader("weir-0")
-	want("no EndpointSlice", []string{"--leader-endpoint-slice=none"}, "there is none", "leader-slice", "permission")
+	want("no EndpointSlice", []string{"--leader-endpoint-slice=none"}, "there is none", "permission", "permission", "leader-slice")
 
 	secret(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
 	want("the certificate is over", nil, "it ended at", "certificate")
