@@ -122,6 +122,24 @@ func TestPromptsThatAreBeingReadCount(t *testing.T) {
 	}
 }
 
+// Bounds that follow engines do not shrink because of long prompts: as it is shipped, Weir needs at most twice as long to the
+// first token of documents as without a queue and with first tokens, which is the best of docs/routing.md.
+func TestShippedBoundsReadDocuments(t *testing.T) {
+	w, _ := shippedInput(t, "documents", "prefix-unbounded")
+	d, err := config.Load(config.Source{Profile: config.DefaultProfile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(&Options{Config: d, Engines: w.Pool(), Seed: 1}, w.Requests(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := shippedWith(t, "documents", "prefix-unbounded", true).All
+	if r.All.Answered != best.Answered || r.All.TTFT.Mean > 2*best.TTFT.Mean {
+		t.Errorf("%d answers, %.2f s to the first token; %d and %.2f s without a queue", r.All.Answered, r.All.TTFT.Mean, best.Answered, best.TTFT.Mean)
+	}
+}
+
 // The files of docs/routing.md's tables have their result: affinity is worth most where engines hold the backlog, little
 // where the head of a queue goes to the one place that is free, and nothing where all prompts begin alike.
 func TestAffinityIsWorthWhatThePageSays(t *testing.T) {

@@ -173,6 +173,40 @@ func TestMemoryBeforeSlots(t *testing.T) {
 	}
 }
 
+// Long prompts, some of them very long, are read one after the other, and those behind them wait inside the engine although
+// it has slots. From the first minute on it does as much as with the best fixed bound, and the bound ends at its slots.
+func TestLongPrompts(t *testing.T) {
+	loaded := func(fixed int) *plant {
+		cfg := slotsOf(64)
+		cfg.Blocks = 3_000_000 / cfg.BlockSize
+		p, n := newPlant(t, 1, fixed, cfg), 0
+		p.size = func(*rand.Rand) (prompt, output int) { // alike for each bound
+			if n++; n%40 == 0 {
+				return 100_000, 1000
+			}
+			return 2000 + n*7919%8000, 1000
+		}
+		p.clients(p.weirs[0], "a", 200, time.Hour)
+		return p
+	}
+	p, best := loaded(0), 0.0
+	least := p.bound(0, 0)
+	p.watch = func() { least = min(least, p.bound(0, 0)) }
+	rate := p.rate(5 * time.Minute)
+	for _, fixed := range []int{48, 64, 72, 80} {
+		r := loaded(fixed).rate(5 * time.Minute)
+		best = max(best, r)
+	}
+	if rate < .98*best {
+		t.Errorf("%.0f tokens/s with bounds down to %d, and %.0f with the best fixed bound", rate, least, best)
+	}
+	p.run(5 * time.Minute)
+	if n := p.inside(0, 5*time.Minute); n > mostInside(64) {
+		t.Errorf("a bound of %d, %.1f wait inside", p.bound(0, 0), n)
+	}
+	p.wantBound("after 15 min", 0, 0, 64)
+}
+
 // An engine that hangs gets no larger bound, also when its clients give up.
 func TestHungEngine(t *testing.T) {
 	p := newPlant(t, 1, 0, slotsOf(64), slotsOf(64))

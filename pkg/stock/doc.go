@@ -33,15 +33,20 @@
 // With Config.Follow the bound of a backend that reports no slots is learned from its engine's reports (Learned), one of
 // which comes about every second:
 //
-//	bound = held − waiting + 1   if 2 or more have waited inside in two reports in a row, and running has not risen between them
+//	bound = held − waiting + 1   if 2 or more have waited inside in two reports in a row, running has not risen above the most
+//	                             of the row, and the engine cannot be reading long prompts
 //	bound ≤ running              after a preemption, and no growth for 10 s
 //	bound × 1.25, then + 1       while requests wait here, the bound is full, none waits inside, and the engine works
 //
-// rounded up, and at least 1. From the first shrink on the last line has + 1, and takes two reports in a row. An engine works if
+// rounded up, and at least 1. From the first shrink on the last line has + 1, and takes two reports in a row. An engine is
+// not reading long prompts if its requests get their tokens at two thirds of the fastest pace that they ever had, and at
+// 10 per second, or if running has not risen for 9 s; otherwise only what the bound has grown by in the last 9 s is taken
+// back. An engine works if
 // each request that it runs has got a token since the bound last grew or, where its tokens are not known, if one has ended. So
-// a bound is the running requests and those on their way, and one more, and at least running + 1; it shrinks
+// a bound is the running requests and those on their way, and one more, and at least the most running of the row + 1; it shrinks
 // with or without waiters here, and grows only with some; and in silence, or hours without load, it stays. A counter that falls is
-// a restart: from then on the bound may grow by a quarter again. The reasons are in ADR 0143 and ADR 0157.
+// a restart: from then on the bound may grow by a quarter again. The reasons are in ADR 0143, ADR 0157
+// and ADR 0159.
 //
 // # Foreign stock
 //

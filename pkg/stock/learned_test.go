@@ -2,6 +2,7 @@ package stock
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -31,24 +32,69 @@ func TestLearned(t *testing.T) {
 		told
 		want int
 	}
+	again := func(n int, r told, want int) []step { return slices.Repeat([]step{{r, want}}, n) }
 	for name, steps := range map[string][]step{
-		"two that wait, twice in a row": {
-			{says(full(64), 16, 48), 64}, {says(full(64), 16, 48), 17}, {says(full(64), 16, 47), 17},
+		"two that wait for nine seconds": slices.Concat(
+			again(9, says(full(64), 16, 48), 64), []step{{says(full(64), 16, 48), 17}, {says(full(64), 16, 47), 17}},
+		),
+		"two reports of an engine that is as fast as ever": {
+			{says(full(64), 16, 48, 1600), 64}, {says(full(64), 16, 48, 3200), 17},
 		},
-		"one that waits is none":             {{says(full(64), 63, 1), 64}, {says(full(64), 63, 1), 64}, {says(full(64), 63, 1), 64}},
-		"once is an accident":                {{says(full(64), 16, 48), 64}, {says(full(64), 64, 0), 64}, {says(full(64), 16, 48), 64}},
-		"an engine that still fills":         {{says(full(64), 4, 60), 64}, {says(full(64), 6, 58), 64}, {says(full(64), 6, 58), 7}},
-		"never less than what it runs":       {{says(full(25), 16, 9), 64}, {says(full(25), 16, 9), 17}, {says(full(21), 12, 9), 17}, {says(full(21), 12, 9), 13}},
-		"also where others fill it":          {{says(full(9), 0, 9), 64}, {says(full(9), 0, 9), 1}},
-		"a step that has ended some":         {{says(full(64), 16, 48), 64}, {says(full(64), 13, 48), 17}, {says(full(19), 14, 3), 17}},
-		"a step that has ended all":          {{says(full(64), 0, 48), 64}, {says(full(64), 0, 48), 17}},
-		"some are on their way":              {{says(full(64), 16, 9), 64}, {says(full(64), 16, 9), 56}, {says(full(56), 16, 9), 48}},
-		"more than the engine tells of":      {{says(full(3), 16, 9), 64}, {says(full(3), 16, 9), 17}},
-		"it shrinks where nobody waits here": {{says(told{Report{Held: 30}, false}, 16, 14), 64}, {says(told{Report{Held: 30}, false}, 16, 14), 17}},
-		"a quarter more, then one":           {{says(full(64), 64, 0, 1), 64}, {says(full(64), 64, 0, 99), 80}, {says(full(80), 70, 10, 200), 80}, {says(full(80), 70, 10, 300), 71}, {says(full(71), 70, 1, 400), 71}, {says(full(71), 70, 0, 500), 71}, {says(full(71), 70, 0, 600), 72}},
-		"not while every other report has some waiting": {
+		"one that is nearly so": {{says(full(64), 16, 48, 1600), 64}, {says(full(64), 17, 47, 3300), 64}, {says(full(64), 17, 47, 4440), 18}},
+		"one that was faster":   {{says(full(64), 16, 0, 1600), 64}, {says(full(64), 16, 48, 3200), 64}, {says(full(64), 16, 48, 4250), 64}},
+		"one that is slow":      {{says(full(64), 16, 48, 100), 64}, {says(full(64), 16, 48, 259), 64}, {says(full(64), 16, 48, 419), 17}},
+		"one that is fast, while more run": {
+			{says(full(64), 16, 48, 1600), 64}, {says(full(64), 17, 47, 3300), 64}, {says(full(64), 18, 46, 5100), 64},
+		},
+		"tokens beyond all measure": {{says(full(64), 16, 48, 1), 64}, {says(full(64), 16, 48, 1<<50), 17}},
+		"one that waits is none":    again(20, says(full(64), 63, 1), 64),
+		"it comes and goes": slices.Concat(
+			again(9, says(full(64), 16, 48), 64), again(1, says(full(64), 64, 0), 64), again(9, says(full(64), 16, 48), 64),
+		),
+		"an engine that still reads prompts": slices.Concat(
+			again(9, says(full(64), 4, 60), 64), again(9, says(full(64), 5, 59), 64), again(5, says(full(64), 9, 55), 64),
+			again(4, says(full(64), 7, 55), 64), again(1, says(full(64), 7, 57), 10),
+		),
+		"never less than what it has run": slices.Concat(
+			again(9, says(full(25), 16, 9), 64), again(5, says(full(21), 12, 9), 17), again(1, says(full(17), 16, 1), 17),
+			again(9, says(full(21), 12, 9), 17), again(1, says(full(21), 12, 9), 13),
+		),
+		"also where others fill it": slices.Concat(again(9, says(full(9), 0, 9), 64), again(1, says(full(9), 0, 9), 1)),
+		"a step that has ended some": slices.Concat(
+			again(9, says(full(64), 16, 48), 64), []step{{says(full(64), 13, 48), 17}, {says(full(19), 14, 3), 17}},
+		),
+		"a step that has ended all": slices.Concat(again(9, says(full(64), 0, 48), 64), again(1, says(full(64), 0, 48), 17)),
+		"some are on their way": slices.Concat(
+			again(9, says(full(64), 16, 9), 64), []step{{says(full(64), 16, 9), 56}, {says(full(56), 16, 9), 48}},
+		),
+		"more than the engine tells of": slices.Concat(again(9, says(full(3), 16, 9), 64), again(1, says(full(3), 16, 9), 17)),
+		"it shrinks where nobody waits here": slices.Concat(
+			again(9, says(told{Report{Held: 30}, false}, 16, 14), 64), again(1, says(told{Report{Held: 30}, false}, 16, 14), 17),
+		),
+		"a quarter more, then one": {{says(full(64), 64, 0, 1), 64}, {says(full(64), 64, 0, 99), 80}, {says(full(80), 70, 10, 200), 80}, {says(full(80), 70, 10, 300), 71}, {says(full(71), 70, 1, 400), 71}, {says(full(71), 70, 0, 500), 71}, {says(full(71), 70, 0, 600), 72}},
+		"growth is taken back at once, and no more": slices.Concat(
+			[]step{{says(full(64), 64, 0, 1), 64}, {says(full(64), 64, 0, 99), 80}, {says(full(80), 20, 60, 200), 80}},
+			again(8, says(full(80), 20, 60, 300), 64), again(1, says(full(64), 20, 44, 400), 21),
+		),
+		"two steps of growth are taken back together": {
 			{says(full(64), 64, 0, 1), 64},
-			{says(full(64), 8, 56, 99), 64},
+			{says(full(64), 64, 0, 99), 80},
+			{says(full(80), 80, 0, 299), 100},
+			{says(full(100), 20, 80, 399), 100},
+			{says(full(100), 20, 80, 499), 64},
+		},
+		"not while more run": {
+			{says(full(64), 64, 0, 1), 64},
+			{says(full(64), 64, 0, 99), 80},
+			{says(full(80), 20, 60, 199), 80},
+			{says(full(80), 21, 59, 299), 80},
+			{says(full(80), 21, 59, 399), 64},
+		},
+		"growth that has stood stays": slices.Concat(
+			[]step{{says(full(64), 64, 0, 1), 64}, {says(full(64), 64, 0, 99), 80}}, again(8, says(full(70), 70, 0, 199), 80),
+			again(9, says(full(80), 20, 60, 300), 80), again(1, says(full(80), 20, 60, 300), 21),
+		),
+		"not while every other report has some waiting": slices.Concat(again(9, says(full(64), 8, 56, 99), 64), []step{
 			{says(full(64), 8, 56, 199), 9},
 			{says(full(9), 8, 0, 299), 9},
 			{says(full(9), 8, 1, 399), 9},
@@ -57,7 +103,7 @@ func TestLearned(t *testing.T) {
 			{says(full(9), 8, 0, 699), 9},
 			{says(full(9), 8, 0, 799), 10},
 			{says(full(10), 8, 0, 899), 11},
-		},
+		}),
 		"not while nobody waits here":     {{says(told{Report{Held: 64}, false}, 64, 0, 1), 64}, {says(told{Report{Held: 64}, false}, 64, 0, 99), 64}},
 		"not while there is room":         {{says(full(63), 63, 0, 1), 64}, {says(full(63), 63, 0, 99), 64}},
 		"not while one waits inside":      {{says(full(64), 63, 1, 1), 64}, {says(full(64), 63, 1, 99), 64}},
@@ -78,7 +124,13 @@ func TestLearned(t *testing.T) {
 			{says(full(50), 50, 0, 1999, 6), 51},
 		},
 		"what it had preempted before": {{says(full(64), 64, 0, 1, 500), 64}, {says(full(64), 64, 0, 99, 500), 80}},
-		"a restart":                    {{says(full(64), 16, 48, 100), 64}, {says(full(64), 16, 48, 200), 17}, {says(full(17), 16, 0, 20), 17}, {says(full(17), 17, 0, 90), 22}},
+		"a restart": slices.Concat(again(9, says(full(64), 16, 48, 100), 64), []step{
+			{says(full(64), 16, 48, 200), 17},
+			{says(full(17), 16, 0, 20), 17},
+			{says(full(17), 17, 0, 90), 22},
+			{says(full(22), 17, 5, 190), 22},
+			{says(full(22), 17, 5, 290), 18},
+		}),
 	} {
 		l, now := NewLearned(StartSlots), time.Unix(1000, 0)
 		for i, s := range steps {
@@ -92,7 +144,7 @@ func TestLearned(t *testing.T) {
 			}
 			now = now.Add(time.Second)
 		}
-		if last := steps[len(steps)-1].want; l.Moved() != (last != StartSlots) {
+		if moved := slices.ContainsFunc(steps, func(s step) bool { return s.want != StartSlots }); l.Moved() != moved {
 			t.Errorf("%s: moved: %v", name, l.Moved())
 		}
 	}
@@ -145,14 +197,20 @@ func TestLearnedAsksOnlyWhereItMayGrow(t *testing.T) {
 func TestLearnedForgets(t *testing.T) {
 	l, now := NewLearned(64), time.Unix(1000, 0)
 	crowded := told{Report{Running: 16, Waiting: 48, Held: 64}, true}
-	l.Follow(now, crowded.Report, crowded.wanted)
+	follow := func(want int) {
+		t.Helper()
+		if l.Follow(now, crowded.Report, crowded.wanted); l.Bound() != want {
+			t.Errorf("at %v: %d, want %d", now, l.Bound(), want)
+		}
+	}
+	follow(64)
 	l.Forget()
-	if l.Follow(now.Add(time.Minute), crowded.Report, crowded.wanted); l.Bound() != 64 {
-		t.Errorf("two reports with a silence between: %d", l.Bound())
-	}
-	if l.Follow(now.Add(time.Minute), crowded.Report, crowded.wanted); l.Bound() != 17 {
-		t.Errorf("two reports in a row: %d", l.Bound())
-	}
+	now = now.Add(time.Minute)
+	follow(64)
+	now = now.Add(patience - 1)
+	follow(64)
+	now = now.Add(1)
+	follow(17)
 	l.Forget()
 	if l.Bound() != 17 {
 		t.Errorf("silence changed the bound to %d", l.Bound())
@@ -193,6 +251,8 @@ func TestLearnedIsBounded(t *testing.T) {
 			switch after := l.Bound(); {
 			case after < 1 || after < before && after < min(before, r.Running):
 				t.Fatalf("seed %d: %d became %d by %+v", seed, before, after, r)
+			case after < before && last.Waiting < 2 && r.Preemptions == last.Preemptions:
+				t.Fatalf("seed %d: %d became %d by one report: %+v", seed, before, after, r)
 			case after < before && r.Waiting < 2 && r.Preemptions == last.Preemptions:
 				t.Fatalf("seed %d: %d became %d, though nothing waits there: %+v", seed, before, after, r)
 			case after > before && r.Waiting >= 2 && after != r.Running+1:
