@@ -26,6 +26,9 @@ type Index struct {
 	engines map[scheduling.EndpointID]*engine
 	order   []*engine // ascending by ID
 	totals  Totals
+
+	probes []probe // memory of holding
+	found  []scheduling.EndpointID
 }
 
 // engine is the index's part of one endpoint.

@@ -128,7 +128,7 @@ func (s *cheapest) known(total Standing) (Cost, bool) {
 func (s *cheapest) priceOf(p int32, total Standing) Cost {
 	cost, known := s.known(total)
 	if !known {
-		cost = s.by.cost(s.spots[p].load(), s.tokens)
+		cost = s.by.cost(&s.spots[p], s.tokens)
 		s.memo[uint64(total)*0x9e3779b97f4a7c15>>(64-memoBits)] = priced{total, cost}
 	}
 	return cost

@@ -9,9 +9,10 @@ type comparison interface {
 	// standing rates an endpoint by its requests: more is better, from 0 to MostStanding. It is called under the lock
 	// when its load changes, not for a pick.
 	standing(l Load) Standing
-	// cost is a request's cost at an endpoint with the load if so many of its tokens have to be read there: less is
-	// better. Of two endpoints with equal tokens, the one with the higher standing costs no more.
-	cost(l Load, tokens int64) Cost
+	// cost is a request's cost at an endpoint if so many of its tokens have to be read there: less is better. Of two
+	// endpoints with equal tokens, the one with the higher standing costs no more. A pick asks for up to MaxAbove of
+	// them, so it looks at the endpoint instead of a copy of its load.
+	cost(s *spot, tokens int64) Cost
 	// wait is the addition to the cost at an endpoint that has to read so many tokens of other prompts before. It is 0
 	// for 0 tokens, and not less for more.
 	wait(tokens int64) Cost
@@ -45,7 +46,7 @@ const unboundedSlots = 64 * Millionths
 func (delay) standing(l Load) Standing { return leastStock(l) }
 
 // cost implements comparison: tokens · (1 + n) · 64 / bound.
-func (delay) cost(l Load, tokens int64) Cost { return Cost(min(tokens, MaxPrompt) * load(l)) }
+func (delay) cost(s *spot, tokens int64) Cost { return Cost(min(tokens, MaxPrompt) * fill(s)) }
 
 // wait implements comparison: 2 · tokens.
 func (delay) wait(tokens int64) Cost { return Cost(waitWeight * CostOne * min(tokens, mostPrompts)) }
@@ -60,19 +61,19 @@ const mostPrompts = 1 << 38
 // bonus implements comparison: loading costs tokens.
 func (delay) bonus() (Standing, bool) { return 0, false }
 
-// load returns (1 + n) · 64 / bound, or 64 times the part of its tokens that an endpoint has if that is more, in units of
+// fill returns (1 + n) · 64 / bound, or 64 times the part of its tokens that an endpoint has if that is more, in units of
 // 1/CostOne.
-func load(l Load) int64 {
-	b := uint64(l.UpperBound)
+func fill(s *spot) int64 {
+	b := uint64(s.upper)
 	switch {
 	case b == 0:
 		b = Millionths
-	case l.UpperBound >= maxBound:
+	case s.upper >= maxBound:
 		b = unboundedSlots
 	}
-	by := quotient((uint64(l.Held)+1)*Millionths, b)
-	if c := uint64(l.TokenBound); c > 0 {
-		by = max(by, quotient(uint64(max(0, l.Tokens)), c))
+	by := quotient((uint64(s.held())+1)*Millionths, b)
+	if c := uint64(s.tokens.upper); c > 0 {
+		by = max(by, quotient(uint64(max(0, s.tokens.held())), c))
 	}
 	return by
 }
@@ -92,7 +93,7 @@ type alike struct{}
 
 func (alike) standing(Load) Standing { return 0 }
 
-func (alike) cost(Load, int64) Cost { return 0 }
+func (alike) cost(*spot, int64) Cost { return 0 }
 
 func (alike) wait(int64) Cost { return 0 }
 

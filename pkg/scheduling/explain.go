@@ -121,7 +121,7 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	}
 	if r := q.ratings; q.adapter || r != nil && r.Prompt > 0 {
 		c.Cached = r.Cached(m.ID)
-		c.Cost = int64((b.scheduler.by.cost(s.load(), r.uncached(c.Cached)+c.Loading) + b.scheduler.by.wait(s.prompts)) / CostOne)
+		c.Cost = int64((b.scheduler.by.cost(s, r.uncached(c.Cached)+c.Loading) + b.scheduler.by.wait(s.prompts)) / CostOne)
 	}
 	return c
 }

@@ -43,7 +43,7 @@ type candidate struct {
 
 func (f *field) candidate(by comparison, p int32, cached int64) candidate {
 	s := &f.spots[p]
-	return candidate{fullness(f.pool.of(int(p))), by.cost(s.load(), f.ratings.uncached(cached)+f.loading(p)) + by.wait(s.prompts)}
+	return candidate{fullness(f.pool.of(int(p))), by.cost(s, f.ratings.uncached(cached)+f.loading(p)) + by.wait(s.prompts)}
 }
 
 // fullness returns the first part of a candidate's order.

@@ -16,7 +16,7 @@ func (bySlots) standing(l Load) Standing { return Standing(l.Slots) }
 
 func (bySlots) wait(int64) Cost { return 0 }
 
-func (bySlots) cost(l Load, tokens int64) Cost { return Cost(tokens - int64(l.Slots)) }
+func (bySlots) cost(s *spot, tokens int64) Cost { return Cost(tokens - int64(s.slots)) }
 
 // A random pick is uniform among the best: those with the highest standing, or those that have most cached.
 func TestRandomIsEvenAmongEquals(t *testing.T) {

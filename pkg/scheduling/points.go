@@ -129,7 +129,7 @@ func (p *pointed) standing(l Load) Standing {
 }
 
 // cost implements comparison. The tokens of a request count nothing.
-func (p *pointed) cost(l Load, _ int64) Cost { return Cost(MostStanding - p.standing(l)) }
+func (p *pointed) cost(s *spot, _ int64) Cost { return Cost(MostStanding - p.standing(s.load())) }
 
 // wait implements comparison. The prompts of others count nothing.
 func (p *pointed) wait(int64) Cost { return 0 }
