@@ -46,6 +46,18 @@ func TestLearned(t *testing.T) {
 		"one that is fast, while more run": {
 			{says(full(64), 16, 48, 1600), 64}, {says(full(64), 17, 47, 3300), 64}, {says(full(64), 18, 46, 5100), 64},
 		},
+		"a pace is that of an engine since its start": {
+			{says(full(20), 16, 0, 1600), 64},
+			{says(full(20), 16, 0, 3200), 64},
+			{says(full(64), 16, 48, 10), 64},
+			{says(full(64), 16, 48, 330), 17},
+		},
+		"those that have ended had tokens, too": {
+			{says(full(20), 64, 0, 1), 64},
+			{says(full(20), 1, 0, 3201), 64},
+			{says(full(64), 16, 48, 4801), 64},
+			{says(full(64), 16, 48, 6401), 17},
+		},
 		"tokens beyond all measure": {{says(full(64), 16, 48, 1), 64}, {says(full(64), 16, 48, 1<<50), 17}},
 		"one that waits is none":    again(20, says(full(64), 63, 1), 64),
 		"it comes and goes": slices.Concat(
