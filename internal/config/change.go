@@ -35,8 +35,15 @@ func (ps Problems) readable() bool {
 // frozenProblems returns the changes from the running document that need a restart.
 func (d Document) frozenProblems(running Document) Problems {
 	var ps Problems
+	levels := len(d.Flows.Levels) > 0 || len(running.Flows.Levels) > 0
+	if old, now := running.Flows.keys(), d.Flows.keys(); levels && old != now {
+		ps.add("flows.levels", now, "cannot change at run time (running: %q); restart to change its keys", old)
+	}
 	for k, when := range tagged("reload") {
 		old, value := fieldAt(reflect.ValueOf(running), k.path), fieldAt(reflect.ValueOf(d), k.path)
+		if k.path == "flows.key" && levels {
+			continue
+		}
 		if when == reloadRefused && !same(old, value) {
 			ps.add(k.path, words(value), "cannot change at run time (running: %q); restart to change it", words(old))
 		}
@@ -99,4 +106,13 @@ func sameNames(a, b reflect.Value) bool {
 		}
 	}
 	return true
+}
+
+// keys returns the sources of the flows' identities of all levels, as text.
+func (f Flows) keys() string {
+	text := strings.Join(f.tenantKey(), ", ")
+	if user := f.userKey(); len(user) > 0 {
+		text += " over " + strings.Join(user, ", ")
+	}
+	return text
 }

@@ -96,3 +96,29 @@ func TestAtNextStart(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// The keys of levels and their number stay at run time; weights, capacities and caps may change. A single level is the same as
+// flows.key, so a file may go from one to the other.
+func TestReloadOfLevels(t *testing.T) {
+	text := func(flows string) []byte {
+		return []byte("apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\nflows: " + flows)
+	}
+	const two = `{ levels: [ { key: ["header:x-org"] }, { key: ["header:x-user"] } ] }`
+	for _, c := range []struct{ from, to, says string }{
+		{two, `{ levels: [ { key: ["header:x-org"], weights: { a: 2 }, maxInFlight: 4 }, { key: ["header:x-user"], maxQueued: 9, maxInFlight: 1 } ] }`, ""},
+		{two, `{ levels: [ { key: ["header:x-org"] }, { key: ["header:x-device"] } ] }`, "flows.levels: \"header:x-org over header:x-device\": cannot change at run time (running: \"header:x-org over header:x-user\"); restart to change its keys"},
+		{two, `{ levels: [ { key: ["header:x-org"] } ] }`, "flows.levels: \"header:x-org\": cannot change at run time (running: \"header:x-org over header:x-user\"); restart to change its keys"},
+		{two, `{ key: ["header:x-org"] }`, "flows.levels: \"header:x-org\": cannot change at run time (running: \"header:x-org over header:x-user\"); restart to change its keys"},
+		{`{ levels: [ { key: ["header:x-org"] } ] }`, `{ key: ["header:x-org"], weights: { a: 2 } }`, ""},
+		{`{ key: ["header:x-org"] }`, `{ levels: [ { key: ["header:x-org"], weights: { a: 2 } } ] }`, ""},
+	} {
+		running, err := Load(Source{Text: text(c.from)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Reload(Source{Text: text(c.to)}, running)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("from %s\nto   %s\n%v", c.from, c.to, err)
+		}
+	}
+}

@@ -43,6 +43,9 @@ func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 	case *slots == Auto:
 		cfg.Stock.SlotsPerBackend, cfg.Stock.Follow = 0, d.automatic()
 	}
+	if n := len(d.Flows.Levels); n > 0 {
+		cfg.Queue.Levels = n
+	}
 	cfg.Queue.Priorities = d.PolicyClass.PriorityHeader != "" || d.PolicyClass.StrictPriorityHeader != "" || len(d.PolicyClass.Hints) > 0
 	for i, c := range d.Classes {
 		if c.Order == "" {

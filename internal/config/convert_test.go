@@ -96,7 +96,7 @@ scheduling: { filters: [ready], affinity: prefix, affinityScope: flow, affinityS
 			"FairShare:{Window:1m0s Threshold:750000 WaitBonus:2500000 BurstRate:7 BurstCap:70 BurstDecay:250000} " +
 			"TieBreak:1 TierMode:1 PromotionBudget:250000 GuaranteedTop:false Tiers:[{Name:one Weight:3000000 QueueSize:0 QueueTimeout:6s " +
 			"StarvationThreshold:5s}] Classes:[{Name:c Quantum:9 Order:1 Ageing:5s Ring: Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}} " +
-			"{Name:d Quantum:8 Order:2 Ageing:0s Ring:m Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}}] Order:2 Ageing:6s LocalityQuantum:0 Cursor:1 Priorities:true Levels:0}",
+			"{Name:d Quantum:8 Order:2 Ageing:0s Ring:m Limits:{Requests:<nil> RawTokens:<nil> CachedTokens:<nil>}}] Order:2 Ageing:6s LocalityQuantum:0 Cursor:1 Priorities:true Levels:0 ByLevel:[]}",
 		"{WatermarkPerBackend:9 PercentageDeviationForBounds:200000 LowerBoundPerBackend:8 UpperBoundPerBackend:10 SlotsPerBackend:4 " +
 			"Follow:false Stated:true Unbounded:false Tokens:{Watermark:90 Lower:80 Upper:100}}",
 		"[{ReservedFloor:1 ReservedPerSlot:125000 CanPreempt:true}]", "false", "true", "false", "4", "12", "6", "1", "7ms",
@@ -112,7 +112,7 @@ scheduling: { filters: [ready], affinity: prefix, affinityScope: flow, affinityS
 		t.Errorf("minPriority %v, want 4", minPriority)
 	}
 	streams.Tiers[0].MinPriority = nil
-	want := "{Config:{FlowKey:[header:x-tenant] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
+	want := "{Config:{FlowKey:[header:x-tenant] Levels:[] Models:[{Name:m Criticality:Sheddable Targets:[{Name:t Weight:3}]}] " +
 		"Objectives:[{Name:o Priority:-2}] RoleSources:[header:x-role] DefaultRole:dean Roles:map[dean:{Class:one MaxClass:Critical}] TenantPolicies:map[*:{Role: Class: MaxClass:Critical} vip:{Role:dean Class: MaxClass:one}] " +
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s Hints:[osl] MaxPriority:4 MaxStrictPriority:3} Classes:[{Model: Name:c Family:f Bucket:b} {Model:m Name:d Family:g Bucket:e}] " +
@@ -195,5 +195,38 @@ func TestWords(t *testing.T) {
 	d, err := Load(source("flows: { order: edf }\nclasses: [ { name: a, quantum: 1 }, { name: b, quantum: 1, order: wspt } ]"))
 	if classes := d.FlowcontrolConfig().Queue.Classes; err != nil || classes[0].Order != fairqueue.EDF || classes[1].Order != fairqueue.WSPT {
 		t.Errorf("%+v, %v", classes, err)
+	}
+}
+
+// Levels are converted to those of each package. One level is the same as the keys of flows.
+func TestConvertLevels(t *testing.T) {
+	load := func(flows string) Document {
+		t.Helper()
+		d, err := Load(Source{Text: []byte("apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\nflows: " + flows)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := load(`{ levels: [ { key: ["header:x-org"], weights: { a: 2 }, capacities: { b: 7 }, maxInFlight: 5 },
+  { key: ["header:x-user"], weights: { nightly: 0.5 }, maxQueued: 20, capacities: { batch: 30 }, maxInFlight: 8, maxTokensInFlight: 900 } ] }`)
+	queue, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
+	for _, c := range []struct{ got, want any }{
+		{queue.Queue.Levels, 2},
+		{queue.Queue.ByLevel, "[{Weights:map[a:2000000] Capacity:0 Capacities:map[b:7]} {Weights:map[nightly:500000] Capacity:20 Capacities:map[batch:30]}]"},
+		{queue.Levels, "[{MaxInFlight:5 MaxTokensInFlight:0} {MaxInFlight:8 MaxTokensInFlight:900}]"},
+		{streams.Levels, "[{Key:[header:x-org]} {Key:[header:x-user]}]"},
+		{streams.FlowKey, "[]"},
+	} {
+		if got, want := fmt.Sprintf("%+v", c.got), fmt.Sprint(c.want); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if !d.Flows.identifies() {
+		t.Error("a tenant in the first level is no identity")
+	}
+	one := load(`{ levels: [ { key: ["header:x-org"] } ] }`)
+	if queue := one.FlowcontrolConfig(); queue.Queue.Levels != 1 {
+		t.Errorf("%d levels", queue.Queue.Levels)
 	}
 }

@@ -64,7 +64,7 @@ func TestAKeyIsOnePlace(t *testing.T) {
 	}
 	const want = "APIVersion Affinity Bucket BusyFraction BusyRatio BusyTokens ByModel CachedTokenLimitPerBackend CanPreempt Capacities Class " +
 		"Classes Cost Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers " +
-		"Hints Key Kind Loaded LocalityQuantum LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders " +
+		"Hints Key Kind Levels Loaded LocalityQuantum LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders " +
 		"Objectives Order PassOn PassOnPaths PercentageDeviationForBounds Policy PriorityHeader Profile Quantum QueueLimitPerBackend " +
 		"QueueSize QueueTTL QueueTimeout Rate RawTokenLimitPerBackend ReplaceTiers RequestBody ReservedFloor ReservedPerSlot Role Roles ShortQueue " +
 		"SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies Threshold Throughput TierMode Tiers Tokens " +

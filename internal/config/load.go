@@ -33,6 +33,9 @@ func layers(source Source) (d Document, lines map[string]int, problems Problems)
 	d, dec := overlay(source)
 	problems = dec.problems.locate(dec.lines) // nameOrigins takes lines away
 	d.derive(func(path string) bool { return dec.lines[path] > 0 })
+	if line := dec.lines["flows.levels"]; line > 0 && len(d.Flows.Levels) == 0 && !slices.ContainsFunc(problems, func(p Problem) bool { return p.Path == "flows.levels" }) {
+		problems = append(problems, Problem{Path: "flows.levels", Found: "[]", Message: "must have one level or two", Line: line})
+	}
 	before := d
 	if source.Override != nil {
 		source.Override(&d)
@@ -55,11 +58,14 @@ func section(path string) string { return path[:max(strings.LastIndexByte(path, 
 
 // derive changes the values that follow from the keys that a layer names. A watermark replaces the bounds of the layer
 // below, which are those of another watermark; a watermark or a bound replaces slotsPerBackend: auto of the layer
-// below; the profile's localityQuantum is one of tokens, and of flows; its minDrain is never longer than the file's
+// below; levels replace the profile's key of flows; the profile's localityQuantum is one of tokens, and of flows; its minDrain is never longer than the file's
 // drainWindow, nor its flowCapacity larger than the file's totalCapacity.
 func (d *Document) derive(named func(path string) bool) {
 	if q := &d.FairRequestQueue; named("fairRequestQueue.totalCapacity") && !named("fairRequestQueue.flowCapacity") {
 		q.FlowCapacity = min(q.FlowCapacity, max(q.TotalCapacity, 1))
+	}
+	if f := &d.Flows; len(f.Levels) > 0 && !named("flows.key") {
+		f.Key = nil // the profile's
 	}
 	if f := &d.Flows; !named("flows.localityQuantum") && (f.Discipline == DisciplineNone || d.Cost == string(extproc.CostRequests)) {
 		f.LocalityQuantum = 0

@@ -120,7 +120,7 @@ func (k key) rangeIn(comment string) (bad, right []string) {
 
 // elementNames names the elements of lists, for a problem of a key in them to be the only one.
 var elementNames = strings.NewReplacer("tiers: [ { ", "tiers: [ { name: default, ",
-	"classes: [ { ", "classes: [ { name: c, ", "uncachedBuckets: [ { ", "uncachedBuckets: [ { bucket: b, ", "models: [ { ", "models: [ { name: m, ", "targets: [ { ", "targets: [ { name: t, ",
+	"classes: [ { ", "classes: [ { name: c, ", "levels: [ { ", "levels: [ { key: [model], ", "uncachedBuckets: [ { ", "uncachedBuckets: [ { bucket: b, ", "models: [ { ", "models: [ { name: m, ", "targets: [ { ", "targets: [ { name: t, ",
 	"status: { any", "status: { shed")
 
 // file returns a file with a value of the key, in the first element of a list or map.

@@ -8,6 +8,13 @@ type Flows struct {
 	//
 	// Default: The proposal's; it needs no identity, which only a gateway can vouch for.
 	Key []string `yaml:"key" default:"[model]" sets:"streams.FlowKey" reload:"refused" page:"first"`
+	// Levels of flows, in place of key, weights and capacities: one, which is the same as these, or two, of which the first is
+	// that of tenants and the second that of the users of each tenant. Users share what their tenant gets, so a tenant gains
+	// nothing by having many. Two levels need another discipline than none. Their number and their keys cannot change at
+	// run time.
+	//
+	// Default: One level is the common case, and has keys of its own above and below.
+	Levels []Level `yaml:"levels,omitempty" default:"[]" sets:"controller.Queue.ByLevel controller.Levels streams.Levels"`
 	// Sources of a tenant's role (roles), of which the first that is present counts: header:NAME,
 	// metadata:NAMESPACE/PATH (such as a claim of a JWT) or attribute:NAME. By naming a header here the operator
 	// asserts that the gateway sets or strips it; a request that has it twice is refused. At most 16 sources.
@@ -71,6 +78,37 @@ type Flows struct {
 	//
 	// Default: The proposal's order of flows does not look at the engines' caches.
 	LocalityQuantum int64 `yaml:"localityQuantum" default:"0" sets:"controller.Queue.LocalityQuantum"`
+}
+
+// Level configures the flows of one level.
+type Level struct {
+	// Where the identity of a flow of the level comes from, as in flows.key; in the second level any source but model, and
+	// no source of the first. Requests without an identity of the second level are of one user of their tenant, "anonymous". From 1 to 16 sources.
+	Key []string `yaml:"key" sets:"streams.Levels[].Key"`
+	// Weight of a flow of the level by its identity, in the second level of that user of any tenant; others have that of their
+	// role (in the last level), or 1. From 0.001 to 1000000.
+	//
+	// Default: Flows are equal until the operator sets weights.
+	Weights map[string]Decimal `yaml:"weights,omitempty" default:"{}" sets:"controller.Queue.ByLevel[].Weights"`
+	// Maximum number of requests of a flow that wait in a tier and class; those beyond it are rejected (flow-full). From 1 to
+	// totalCapacity; null: flowCapacity in the first level; in the second what the tenant's flow has room for.
+	//
+	// Default: Users share the places of their tenant, until the operator divides them.
+	MaxQueued *int64 `yaml:"maxQueued,omitempty" default:"null" unset:"0" sets:"controller.Queue.ByLevel[].Capacity"`
+	// maxQueued of a flow by its identity, as in weights. From 1 to totalCapacity.
+	//
+	// Default: Every flow of the level has maxQueued until the operator sets another.
+	Capacities map[string]int64 `yaml:"capacities,omitempty" default:"{}" sets:"controller.Queue.ByLevel[].Capacities"`
+	// Maximum number of requests in flight of a tenant, or a user of the second level, in all tiers and classes. At least 0; 0:
+	// maxInFlightPerFlow in the first level, none in the second. It needs another discipline than none.
+	//
+	// Default: Whoever is alone may use every slot; fairness needs no cap.
+	MaxInFlight int64 `yaml:"maxInFlight,omitempty" default:"0" sets:"controller.Levels[].MaxInFlight"`
+	// The same in tokens; one that is below it may take another request of any size. At least 0; 0:
+	// maxTokensInFlightPerFlow in the first level, none in the second. It needs another discipline than none.
+	//
+	// Default: Whoever is alone may use every slot; fairness needs no cap.
+	MaxTokensInFlight int64 `yaml:"maxTokensInFlight,omitempty" default:"0" sets:"controller.Levels[].MaxTokensInFlight"`
 }
 
 // FairShare configures discipline fairshare.

@@ -31,6 +31,7 @@ func (d Document) problems() Problems {
 	d.holdProblems(&ps)
 	d.classProblems(&ps)
 	d.tenantProblems(&ps)
+	d.levelProblems(&ps)
 	d.quotaProblems(&ps)
 	return append(ps, d.problemsOfParts()...)
 }
@@ -91,6 +92,23 @@ func (d Document) tenantProblems(ps *Problems) {
 			ps.add(join("tenantPolicies", tenant), tenant, "must be a tenant's identity; criticality.maxClass is for the "+
 				"tenants that have no policy")
 		}
+	}
+}
+
+// levelProblems checks that nothing is given both for flows and for their levels.
+func (d Document) levelProblems(ps *Problems) {
+	if len(d.Flows.Levels) == 0 {
+		return
+	}
+	if n := len(d.Flows.Levels); n > 1 && d.Flows.Discipline == DisciplineNone {
+		ps.add("flows.levels", n, "must be one level with discipline none, which knows no flows")
+	}
+	const want = "must not be given beside levels, each of which has its own"
+	if n := len(d.Flows.Weights); n > 0 {
+		ps.add("flows.weights", n, want)
+	}
+	if n := len(d.Flows.Capacities); n > 0 {
+		ps.add("flows.capacities", n, want)
 	}
 }
 

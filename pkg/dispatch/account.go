@@ -25,7 +25,8 @@ type flowAccount struct {
 
 func (a *flowAccount) live() bool { return a.waiting+a.inflight > 0 }
 
-// tenant is what the flows of one key hold together, in all tiers and classes: what the caps count. It is live while one
+// tenant is what the flows of one key hold together, in all tiers and classes: what the caps count. A user of a tenant has one of
+// its own (users.go). It is live while one
 // of its flows is, and known while one of them is. With thousands of tenants each cache line costs a miss, so the account of
 // a flow, the only one that most have, is a part of it, and the fields that only caps need come last.
 type tenant struct {
@@ -49,6 +50,7 @@ type tenant struct {
 	roused     []Endpoint        // where it was, and some of its waiters could go
 	fullIndex  int               // 1-based index in flowAccounts.full; 0: it is not there
 	role       string            // of its requests, that with the least cap
+	user       *userName         // nil if it is a tenant
 }
 
 // in returns the tenant's account in a tier, or nil if it is not known.
@@ -108,6 +110,9 @@ func (m *Machine) countWaiter(w *Waiter) {
 	if !w.waiting {
 		w.flow = m.flows.addWaiter(w.queued.Tier, w.queued.Flow)
 		w.waiting = true
+		if m.users.on {
+			m.countUser(w)
+		}
 	}
 }
 
@@ -116,6 +121,10 @@ func (m *Machine) countWaiterAgain(w *Waiter) {
 	w.flow.waiting++
 	w.flow.tenant.waiting++
 	w.waiting = true
+	if u := userOf(w); u != nil {
+		u.waiting++
+		u.tenant.waiting++
+	}
 }
 
 // uncountWaiter stops counting w as waiting; it is idempotent.
@@ -124,6 +133,9 @@ func (m *Machine) uncountWaiter(w *Waiter) {
 		t := w.flow.tenant // the account may be another's after this
 		w.waiting = false
 		m.flows.removeWaiter(w.flow)
+		if m.users.on {
+			m.uncountUser(w)
+		}
 		if m.cappedAt { // else nobody is roused
 			m.leftQueue(t)
 		}
@@ -265,7 +277,7 @@ func (f *flowAccounts) idle(a *flowAccount) {
 		if t.places > 0 {
 			return // they refer to it
 		}
-		t.key, t.answers = "", nil
+		t.key, t.answers, t.user = "", nil, nil
 		f.gone = append(f.gone, t)
 	}
 }

@@ -73,7 +73,7 @@ func (m *Machine) admit(w *Waiter) {
 		}
 		m.queue.Bypassed(m.now, &w.queued)
 		m.uncountWaiter(w)
-		m.touch(w.flow.tenant)
+		m.touchOf(w)
 		w.stage, w.way = StageSent, atOnce
 		return
 	}
@@ -103,7 +103,7 @@ func (m *Machine) admit(w *Waiter) {
 	case blocked:
 		m.queue.CloseLane(&w.queued, fairqueue.LaneBlocked)
 	}
-	m.touch(w.flow.tenant)
+	m.touchOf(w)
 }
 
 // passOn places a request regardless of the band and the queue; it only needs a ready endpoint.
@@ -120,13 +120,13 @@ func (m *Machine) passOn(w *Waiter) {
 	}
 	m.take(w, r, false)
 	m.uncountWaiter(w)
-	m.touch(w.flow.tenant)
+	m.touchOf(w)
 	w.stage, w.way = StageSent, max(w.way, atOnce)
 }
 
 // takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
 func (m *Machine) takeAtOnce(w *Waiter) bool {
-	if t := w.flow.tenant; !m.atCap(t) && m.belowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
+	if t := w.flow.tenant; !m.atCap(t) && !m.userAtCap(w) && m.belowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
 		if r := m.placer.Place(w.placement, BelowUpper, m.fullFor(t)); !r.Empty() {
 			m.take(w, r, false)
 			return true
@@ -158,6 +158,9 @@ func (m *Machine) push(w *Waiter) bool {
 	if w.flow.waiting == 1 {
 		w.flow.pace.beginWait(m.sinceEpoch())
 	}
+	if u := userOf(w); u != nil && u.waiting == 1 {
+		u.pace.beginWait(m.sinceEpoch())
+	}
 	w.stage = StageWaiting
 	w.wasQueued = true
 	m.waitsIn(w)
@@ -170,6 +173,9 @@ func (m *Machine) refuse(w *Waiter, err error) {
 	o := outcomeOf(err)
 	if limit := new(fairqueue.LimitError); o == OutcomeInternal || errors.As(err, &limit) {
 		w.rarely().failure = err
+	}
+	if errors.Is(err, fairqueue.ErrInsufficientCapacityUnder) {
+		w.rarely().userFull = true
 	}
 	m.reject(w, o)
 	m.uncountWaiter(w)

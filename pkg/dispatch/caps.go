@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -22,7 +23,11 @@ func (l limit) reached(requests int, tokens stock.Tokens) bool {
 
 // flowLimit returns the cap of each tenant whose role has none.
 func (m *Machine) flowLimit() limit {
-	return limit{m.config.MaxInFlightPerFlow, m.config.MaxTokensInFlightPerFlow}
+	l := limit{m.config.MaxInFlightPerFlow, m.config.MaxTokensInFlightPerFlow}
+	if len(m.config.Levels) > 0 {
+		l = limit{cmp.Or(m.config.Levels[0].MaxInFlight, l.requests), cmp.Or(m.config.Levels[0].MaxTokensInFlight, l.tokens)}
+	}
+	return l
 }
 
 // endpointLimit returns the cap of each tenant at each endpoint.
@@ -33,12 +38,18 @@ func (m *Machine) endpointLimit() limit {
 // deriveCaps derives which caps there are from the configuration. With Enabled false no request waits for a cap.
 func (m *Machine) deriveCaps() {
 	m.cappedAt = !m.endpointLimit().none()
-	m.capped = m.config.Enabled && (m.cappedAt || !m.flowLimit().none() || m.cappedByRole())
+	m.capped = m.config.Enabled && (m.cappedAt || !m.flowLimit().none() || !m.userLimit().none() || m.cappedByRole())
 }
 
 // atCap reports whether the tenant holds as much as it may in total.
 func (m *Machine) atCap(t *tenant) bool {
 	return m.limitOf(t).reached(t.inflight+int(t.places), t.tokens)
+}
+
+// belowCapsAt reports whether the caps of w's tenant, and of its user, permit it at an endpoint.
+func (m *Machine) belowCapsAt(w *Waiter, e Endpoint) bool {
+	t := w.flow.tenant
+	return !m.atCap(t) && !m.fullFor(t).Has(e) && !m.userAtCap(w)
 }
 
 // fullFor returns the endpoints at which the tenant holds as much as it may; nil if there are none.
@@ -77,11 +88,14 @@ func (m *Machine) countAt(l *Lease, requests int32, tokens stock.Tokens) {
 // countTokens changes the tokens of l, which is held, in its flow's account and its tenant's.
 func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
 	l.flow.addTokens(change)
+	if u := userOf(l.Waiter()); u != nil {
+		u.addTokens(change)
+	}
 	if l.counted {
 		m.countAt(l, 0, change)
 	}
 	if change != 0 {
-		m.touch(l.flow.tenant) // it may be below its cap again, or at it now
+		m.touchOf(l.Waiter()) // it may be below its cap again, or at it now
 	}
 }
 
@@ -95,6 +109,10 @@ func (m *Machine) recountLeases() {
 
 // repark parks the tenant's waiters, of every tier, exactly where its own caps prevent them from going.
 func (m *Machine) repark(t *tenant) {
+	if t.user != nil {
+		m.reparkUser(t)
+		return
+	}
 	for _, a := range t.flows {
 		if a.waiting > 0 {
 			m.queue.UnparkFlow(a.tier, t.key)
@@ -121,7 +139,7 @@ func (m *Machine) repark(t *tenant) {
 				m.park(w)
 				t.parked = true
 				m.requestSwap(t, a.tier)
-			} else {
+			} else if !m.userAtCap(w) { // else all that wait there are
 				goes = true
 			}
 			m.asking = nil
@@ -154,8 +172,7 @@ func (m *Machine) rouseAt(e Endpoint) {
 	}
 	m.lanes.heeding(e, func(n *laneNote) {
 		m.awaiting = m.queue.Awaiting(n.lane, func(r *fairqueue.Request) bool {
-			t := waiterOf(r).flow.tenant
-			return !m.atCap(t) && !m.fullFor(t).Has(e)
+			return m.belowCapsAt(waiterOf(r), e)
 		}, m.awaiting[:0])
 		for _, r := range m.awaiting {
 			t := waiterOf(r).flow.tenant

@@ -53,7 +53,12 @@ type Config struct {
 	Circuits bool
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
-	// Roles has the settings that the tenants of a role have in common, by the role's name; see fairqueue.Path.Role.
+	// Levels has the caps by level of flows, outermost first: none, or as many as Queue.Levels. The first level's are those of
+	// tenants, and take the place of MaxInFlightPerFlow and MaxTokensInFlightPerFlow where they are above 0; the last one's are
+	// those of users, the innermost of two levels or more.
+	Levels []LevelCaps
+	// Roles has the settings that the tenants of a role have in common, by the role's name; see fairqueue.Path.Role. Where tenants
+	// have users, a role is a user's.
 	Roles map[string]RoleConfig
 	// Quotas are the tokens that tenants may use in a window of time. They count whether or not requests queue.
 	Quotas quota.Config
@@ -61,8 +66,17 @@ type Config struct {
 
 // RoleConfig configures a role.
 type RoleConfig struct {
-	// MaxInFlight takes the place of MaxInFlightPerFlow for each of its tenants; 0: it does not.
+	// MaxInFlight takes the place of MaxInFlightPerFlow for each of its tenants, or that of the users' level for each of its users;
+	// 0: it does not.
 	MaxInFlight int
+}
+
+// LevelCaps are the caps of each flow of a level.
+type LevelCaps struct {
+	// MaxInFlight and MaxTokensInFlight cap the leases of a flow, in whatever tier and class, as MaxInFlightPerFlow and
+	// MaxTokensInFlightPerFlow do; 0 means no cap. A user at its cap does not block others of its tenant.
+	MaxInFlight       int
+	MaxTokensInFlight stock.Tokens
 }
 
 // TierConfig configures a tier.
@@ -130,6 +144,14 @@ func (c *Config) Validate() error {
 	c.checkCap(&ps, invalid.At("MaxInFlightPerFlow"), int64(c.MaxInFlightPerFlow))
 	for _, role := range slices.Sorted(maps.Keys(c.Roles)) {
 		c.checkCap(&ps, invalid.At("Roles", invalid.Key(role), "MaxInFlight"), int64(c.Roles[role].MaxInFlight))
+	}
+	if n := len(c.Levels); n > 0 && n != max(1, c.Queue.Levels) {
+		ps.Add(invalid.At("Levels"), invalid.Shown(fmt.Sprintf("%d levels", n)), "must be none, or as many as %s (%d)",
+			invalid.At("Queue", "Levels"), c.Queue.Levels)
+	}
+	for i, l := range c.Levels {
+		c.checkCap(&ps, invalid.At("Levels", i, "MaxInFlight"), int64(l.MaxInFlight))
+		c.checkCap(&ps, invalid.At("Levels", i, "MaxTokensInFlight"), int64(l.MaxTokensInFlight))
 	}
 	c.checkCap(&ps, invalid.At("MaxInFlightPerFlowPerBackend"), int64(c.MaxInFlightPerFlowPerBackend))
 	c.checkCap(&ps, invalid.At("MaxTokensInFlightPerFlow"), int64(c.MaxTokensInFlightPerFlow))

@@ -16,21 +16,29 @@ func (w *world) accountsAgree() error {
 		flow string
 	}
 	flows := map[flowKey]*flowAccount{}
+	users := map[flowKey]*flowAccount{} // by the machine's names
 	for _, s := range w.subjects {
 		l := s.w
 		key := flowKey{l.queued.Tier, s.kind.key()}
 		if (s.waits() || s.holds()) && flows[key] == nil {
 			flows[key] = &flowAccount{}
 		}
+		user := flowKey{key.tier, string(w.appendUser(nil, key.flow, l.queued.Path))}
+		if (s.waits() || s.holds()) && users[user] == nil {
+			users[user] = &flowAccount{}
+		}
 		if s.waits() {
 			waiting++
 			flows[key].waiting++
+			users[user].waiting++
 		}
 		if s.holds() {
 			held++
 			tokens += s.tokens
 			flows[key].inflight++
 			flows[key].tokens += s.tokens
+			users[user].inflight++
+			users[user].tokens += s.tokens
 			byTier[l.held.Tier()]++
 			byEndpoint[l.reservation.Endpoint()]++
 			tokensAt[l.reservation.Endpoint()] += int64(s.tokens)
@@ -69,6 +77,17 @@ func (w *world) accountsAgree() error {
 		if a := w.flows.find(key.tier, key.flow); a == nil || a.waiting != want.waiting || a.inflight != want.inflight ||
 			a.tokens != want.tokens {
 			return fmt.Errorf("flow %v waits %d and holds %d of %d tokens: its account is %+v", key, want.waiting, want.inflight, want.tokens, a)
+		}
+	}
+	if !w.users.on {
+		users = nil
+	}
+	if len(users) != w.users.n {
+		return fmt.Errorf("%d users, %d accounts", len(users), w.users.n)
+	}
+	for key, want := range users {
+		if a := w.users.find(key.tier, key.flow); a == nil || a.waiting != want.waiting || a.inflight != want.inflight || a.tokens != want.tokens {
+			return fmt.Errorf("user %v waits %d and holds %d of %d tokens: its account is %+v", key, want.waiting, want.inflight, want.tokens, a)
 		}
 	}
 	for tier, n := range byTier {

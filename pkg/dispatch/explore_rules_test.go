@@ -28,6 +28,28 @@ func (w *world) sameTenant(s *subject, e Endpoint) (n int) {
 	return n + w.placesOf(s.kind.key(), e)
 }
 
+// sameUser counts the leases of the request's user.
+func (w *world) sameUser(s *subject) (n int) {
+	for _, o := range w.subjects {
+		if o.holds() && ofOneUser(o, s) {
+			n++
+		}
+	}
+	return n
+}
+
+func ofOneUser(a, b *subject) bool {
+	return a.kind.key() == b.kind.key() && a.kind.user() == b.kind.user()
+}
+
+// mostOfUser is how many leases a user may have; 0: there is no cap.
+func (w *world) mostOfUser() int {
+	if len(w.config.Levels) < 2 {
+		return 0
+	}
+	return w.config.Levels[1].MaxInFlight
+}
+
 // full are the endpoints at which the tenant is at its cap.
 func (w *world) full(s *subject) *EndpointSet {
 	full := &EndpointSet{}
@@ -44,6 +66,9 @@ func (w *world) full(s *subject) *EndpointSet {
 // belowCaps reports whether the request's tenant may have one more lease, somewhere in its lane.
 func (w *world) belowCaps(s *subject) bool {
 	if most := w.mostOf(s); most > 0 && w.sameTenant(s, NoEndpoint) >= most {
+		return false
+	}
+	if most := w.mostOfUser(); most > 0 && w.sameUser(s) >= most {
 		return false
 	}
 	full := w.full(s)
@@ -238,6 +263,9 @@ func (w *world) goesWithout(s, v *subject) bool {
 	n, there := w.sameTenant(s, NoEndpoint), w.sameTenant(s, e)
 	if v.kind.key() == s.kind.key() {
 		n, there = n-1, there-1
+	}
+	if most := w.mostOfUser(); most > 0 && w.sameUser(s) >= most && !ofOneUser(s, v) {
+		return false
 	}
 	total, at := w.mostOf(s), w.config.MaxInFlightPerFlowPerBackend
 	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(s.kind.lane, e) &&

@@ -206,6 +206,38 @@ func scenes() []*scene {
 			},
 		},
 		{
+			name: "lives-of-users", depth: wholeLives, requests: 3, crowd: []int8{1}, pool: oneEndpoint(), start: 2,
+			kinds:  []arrivalKind{{0, "a.u", ""}, {1, "a.u", ""}, {1, "a.v", ""}, {1, "b.u", ""}},
+			config: func(c *Config) { ofUsers(c, fairqueue.WFQ) },
+		},
+		{
+			name: "users-in-lanes", depth: 4, requests: 6, crowd: []int8{2, 3, 4, 5}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a.u", "0"}, {0, "b.u", "1"}, {1, "a.u", ""}, {1, "a.v", "0"}, {1, "b.u", "1"}, {1, "a.v", ""},
+			},
+			config: func(c *Config) {
+				ofUsers(c, fairqueue.VTC)
+				perBackend(c, 1, 2)
+				c.MaxInFlightPerFlowPerBackend = 1
+			},
+		},
+		{
+			name: "capped-users-of-capped-tenants", depth: 5, requests: 6, crowd: []int8{1, 3, 4, 5}, pool: twoEndpoints(), start: 2, lower: 1, upper: 2,
+			kinds: []arrivalKind{
+				{0, "a.u", ""}, {0, "a.v", "1"}, {1, "a.u", "0"}, {1, "a.v", ""}, {1, "b.u", ""}, {1, "a.w", "1"},
+			},
+			config: func(c *Config) {
+				ofUsers(c, fairqueue.FairShare)
+				perBackend(c, 1, 2)
+				c.MaxInFlightPerFlow = 2
+			},
+			reload: func(c *Config) {
+				ofUsers(c, fairqueue.FairShare)
+				perBackend(c, 1, 2)
+				c.Levels[1].MaxInFlight, c.MaxInFlightPerFlow = 2, 1
+			},
+		},
+		{
 			name: "caps", depth: 6, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.MaxInFlightPerFlow = 1 },
 		},
@@ -560,4 +592,13 @@ func (w *world) configuration(other bool) Config {
 		w.scene.config(&cfg)
 	}
 	return cfg
+}
+
+// ofUsers has two tiers, of which the higher may preempt, and tenants of whom each user may have one request in flight.
+func ofUsers(c *Config, discipline fairqueue.Discipline) {
+	threeTiers(c, 100_000)
+	c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}
+	c.Queue.Discipline, c.Queue.Levels = discipline, 2
+	c.Queue.ByLevel = []fairqueue.LevelConfig{{}, {Weights: map[string]fairqueue.Weight{"v": 3 * fairqueue.WeightOne}, Capacity: 2}}
+	c.Levels = []LevelCaps{{}, {MaxInFlight: 1}}
 }

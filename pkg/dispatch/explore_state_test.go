@@ -179,5 +179,8 @@ func (w *world) describe(s *subject) uint64 {
 	if class := s.kind.class(); class != "" {
 		d |= uint64(class[0]) << 8
 	}
+	if user := s.kind.user(); user != "" {
+		d |= uint64(user[0]) << 48
+	}
 	return d | uint64(l.held.Tokens())<<2 | uint64(one(l.held.Promoted()))<<1 | uint64(one(l.counted))
 }

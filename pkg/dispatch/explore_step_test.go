@@ -131,6 +131,9 @@ func (w *world) stepAgrees(g glance) error {
 		if total > 0 && w.sameTenant(s, NoEndpoint) > total || at > 0 && w.sameTenant(s, s.w.reservation.Endpoint()) > at {
 			return fmt.Errorf("%v goes beyond its tenant's cap", s)
 		}
+		if most := w.mostOfUser(); most > 0 && w.sameUser(s) > most {
+			return fmt.Errorf("%v goes beyond its user's cap", s)
+		}
 		if w.config.Queue.Order == fairqueue.EDF {
 			for _, o := range w.subjects {
 				if o.waits() && !o.wasHeld && o.w.queued.Tier == s.w.queued.Tier && o.kind.key() == s.kind.key() &&
@@ -233,6 +236,14 @@ func (w *world) couldTake(preemptor, o, v *subject) bool {
 	}
 	if o.kind.key() == preemptor.kind.key() {
 		n, there = n-1, there-1
+	}
+	if most, users := w.mostOfUser(), w.sameUser(preemptor)-1; most > 0 {
+		if ofOneUser(v, preemptor) {
+			users++
+		}
+		if users >= most && !ofOneUser(o, preemptor) {
+			return false
+		}
 	}
 	total, at := w.mostOf(preemptor), w.config.MaxInFlightPerFlowPerBackend
 	return (total == 0 || n < total) && (at == 0 || there < at) && w.fleet.CanTakeOver(preemptor.kind.lane, e) &&

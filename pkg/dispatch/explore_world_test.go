@@ -45,9 +45,9 @@ type arrivalKind struct {
 	lane reach
 }
 
-// signs are what parts of a flow begin with, behind its key: its class, the client's deadline, its role, and the tokens that it
+// signs are what parts of a flow begin with, behind its key: its user, its class, the client's deadline, its role, and the tokens that it
 // uses of a quota.
-const signs = "/@^="
+const signs = "./@^="
 
 // part is what follows a sign in a flow such as "a/x@3"; "": it has none.
 func (k arrivalKind) part(sign string) string {
@@ -60,6 +60,9 @@ func (k arrivalKind) part(sign string) string {
 
 // class is the one that a flow such as "a/x" is of: x.
 func (k arrivalKind) class() string { return k.part("/") }
+
+// user is that of a flow such as "a.u/x": u.
+func (k arrivalKind) user() string { return k.part(".") }
 
 // role is the one that a flow such as "a^s" is in: s.
 func (k arrivalKind) role() string { return k.part("^") }
@@ -154,7 +157,7 @@ type subject struct {
 	answeredAt time.Time
 	read       bool // the first token of its answer has come
 	usage
-	counts     quotaUse
+	counts quotaUse
 }
 
 var epoch = time.Unix(1_000_000_000, 0)
@@ -245,8 +248,11 @@ func (w *world) arrives(k arrivalKind, passOn bool) {
 		s.due = w.clock.Add(within)
 		a.Deadline = s.due
 	}
-	if class, role := k.class(), k.role(); class != "" || role != "" {
+	if class, role, user := k.class(), k.role(), k.user(); class+role+user != "" {
 		a.Path = &fairqueue.Path{Class: class, Role: role}
+		if user != "" {
+			a.Path.Under = []string{user}
+		}
 	}
 	w.event(func() {
 		if passOn {

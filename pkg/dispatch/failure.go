@@ -19,6 +19,9 @@ type rare struct {
 	struck  time.Time // when the last of them happened
 	failure error     // see Waiter.Failure
 	metered           // by a quota
+
+	user     *flowAccount // of its user, where tenants have users
+	userFull bool         // its user's queue was full
 }
 
 // rarely returns these fields of w; it makes them if w has none.

@@ -24,6 +24,7 @@ type Machine struct {
 	engines map[Endpoint]*engine // those whose bound follows them; empty: none
 	inOrder bool                 // ascending by ID, so without duplicates
 	flows   flowAccounts
+	users   users
 	quotas  *quota.Accounts
 	limiter limiter
 
@@ -132,8 +133,9 @@ func (m *Machine) adopt(cfg Config) {
 	m.quotas.SetMost(cfg.Quotas.MostAccounts)
 	m.adoptBusy()
 	m.matches, m.competes = cfg.Queue.LooksForMatches(), cfg.mayCompete()
+	m.users.on = cfg.Queue.Levels > 1
 	m.deriveCaps()
-	m.victims.listVictims(m.capped, &m.flows)
+	m.victims.listVictims(m.capped, &m.flows, &m.users.flowAccounts)
 }
 
 // rankTiers derives the values that depend on the tiers: their ranks, which may preempt, and the reservations. A
@@ -337,7 +339,7 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
 	if !beside.Empty() {
 		m.freeReservation(w.placement, beside)
 	}
-	m.touch(w.flow.tenant)
+	m.touchOf(w)
 	m.run()
 }
 
@@ -420,6 +422,9 @@ func (m *Machine) Preempt(now time.Time) {
 	if v := m.victimOf(w); v != nil {
 		if m.capped {
 			m.queue.UnparkFlow(w.queued.Tier, w.queued.Flow) // a tenant at its cap may take over a lease of its own
+			if u := userOf(w); u != nil {
+				m.queue.UnparkUnder(w.queued.Tier, w.queued.Flow, u.tenant.user.under)
+			}
 		}
 		m.takeOver(w, v)
 		claim := m.queue.Claim(&w.queued)

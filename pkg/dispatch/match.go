@@ -27,7 +27,7 @@ func (m *Machine) match(next *fairqueue.Candidate, w *Waiter, full *EndpointSet)
 	best, regret := w, least
 	m.queue.Matches(next, m.competes, func(r *fairqueue.Request) bool {
 		o := waiterOf(r)
-		if o == w || m.atCap(o.flow.tenant) || m.overdue(o) {
+		if o == w || m.atCap(o.flow.tenant) || m.userAtCap(o) || m.overdue(o) {
 			return true
 		}
 		m.asking = o

@@ -27,11 +27,15 @@ func (m *Machine) meter(w *Waiter, a *Arrival) {
 	if limit.None() {
 		return
 	}
+	tenant := a.Tenant
+	if m.users.on && m.config.Quotas.Tenants[tenant].None() { // it is a role's, which is a user's
+		tenant = string(m.appendUser(nil, tenant, a.Path))
+	}
 	uses := a.Uses
 	if uses < 1 {
 		uses = int64(w.queued.Cost)
 	}
-	w.rarely().metered = metered{tenant: a.Tenant, limit: limit, uses: uses}
+	w.rarely().metered = metered{tenant: tenant, limit: limit, uses: uses}
 }
 
 // withinQuota reserves what an arrival is estimated to use of its tenant's quota, and reports whether there is room for it.

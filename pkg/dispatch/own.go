@@ -11,15 +11,17 @@ import (
 // of a lower tier: it swaps them, and its tenant holds what it held. So where tenants are capped each flow lists its victims.
 
 // listVictims makes flows list their victims, or not any more.
-func (v *victims) listVictims(on bool, accounts *flowAccounts) {
+func (v *victims) listVictims(on bool, accounts ...*flowAccounts) {
 	if v.listed == on {
 		return
 	}
 	v.listed = on
 	if !on {
-		for _, t := range accounts.known {
-			for _, a := range t.flows {
-				a.victims = nil
+		for _, of := range accounts {
+			for _, t := range of.known {
+				for _, a := range t.flows {
+					a.victims = nil
+				}
 			}
 		}
 		return
@@ -27,9 +29,24 @@ func (v *victims) listVictims(on bool, accounts *flowAccounts) {
 	for i := range v.tiers {
 		for h := range v.tiers[i].used.All() {
 			for _, l := range h.leases {
-				l.flow.listVictim(l)
+				l.listVictim()
 			}
 		}
+	}
+}
+
+// listVictim has the flow of l list it among its victims, and the user's, and unlistVictim not any more.
+func (l *Lease) listVictim() {
+	l.flow.listVictim(l)
+	if u := userOf(l.Waiter()); u != nil {
+		u.listVictim(l)
+	}
+}
+
+func (l *Lease) unlistVictim() {
+	l.flow.unlistVictim(l)
+	if u := userOf(l.Waiter()); u != nil {
+		u.unlistVictim(l)
 	}
 }
 
@@ -56,14 +73,14 @@ func (m *Machine) ownsVictim(t *tenant) bool {
 // ownVictim returns the first victim of a tier, among the mostLooks newest of w's own tenant, that w may take over
 // although its tenant is at a cap; nil if there is none.
 func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
-	t := w.flow.tenant
+	t := m.holderOf(w)
 	a := t.in(tier)
 	if a == nil {
 		return nil
 	}
 	for _, v := range a.victims[max(0, len(a.victims)-mostLooks):] {
 		switch e := v.Endpoint(); {
-		case first != nil && !m.victims.before(v, first) || !m.belowCapsWithout(t, v) || !m.placer.CanServe(w.placement, e):
+		case first != nil && !m.victims.before(v, first) || !m.belowCapsWithout(w, v) || !m.placer.CanServe(w.placement, e):
 		case m.takesWithout(e, v.held.Tokens()):
 			first = v
 		default:
@@ -73,9 +90,15 @@ func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
 	return first
 }
 
-// belowCapsWithout reports whether the tenant could take a lease at v's endpoint in v's place, which is its own.
-func (m *Machine) belowCapsWithout(t *tenant, v *Lease) bool {
-	tokens := v.held.Tokens()
+// belowCapsWithout reports whether the tenant of w, and its user, could take a lease at v's endpoint in v's place, which is the
+// tenant's own.
+func (m *Machine) belowCapsWithout(w *Waiter, v *Lease) bool {
+	t, tokens := w.flow.tenant, v.held.Tokens()
+	if m.userAtCap(w) { // and v is that user's own
+		if u := userOf(w).tenant; m.limitOf(u).reached(u.inflight-1, u.tokens-tokens) {
+			return false
+		}
+	}
 	if m.limitOf(t).reached(t.inflight+int(t.places)-1, t.tokens-tokens) {
 		return false
 	}
@@ -234,12 +257,16 @@ func (m *Machine) swapper(t *tenant, tier int) *Waiter {
 	if !m.capped || a == nil || a.waiting == 0 || !m.ownsVictim(t) {
 		return nil
 	}
-	m.heads = m.queue.HeadsOf(tier, t.key, renew(m.heads))
-	fairqueue.SortHeads(m.heads)
+	if m.heads = renew(m.heads); t.user != nil {
+		m.heads = m.queue.HeadsUnder(tier, t.user.above.key, t.user.under, m.heads)
+	} else {
+		m.heads = m.queue.HeadsOf(tier, t.key, m.heads)
+		fairqueue.SortHeads(m.heads)
+	}
 	for _, r := range m.heads {
 		w := waiterOf(r)
 		m.asking = w
-		swaps := m.cappedEverywhere(w) && m.victimOf(w) != nil
+		swaps := (m.userAtCap(w) || m.cappedEverywhere(w)) && m.victimOf(w) != nil
 		m.asking = nil
 		if swaps {
 			return w
@@ -248,14 +275,13 @@ func (m *Machine) swapper(t *tenant, tier int) *Waiter {
 	return nil
 }
 
-// awaitRoom has the tenant of w, whose lane is over its upper bound, search again when that may have changed.
-func (n *laneNote) awaitRoom(w *Waiter) {
-	tier := w.queued.Tier
+// awaitRoom has a tenant, or a user, whose lane is over its upper bound, search again in a tier when that may have changed.
+func (n *laneNote) awaitRoom(t *tenant, tier int) {
 	if n.swaps == nil {
 		n.swaps = map[int]*roomSwaps{}
 	}
 	if n.swaps[tier] == nil {
 		n.swaps[tier] = new(roomSwaps)
 	}
-	n.swaps[tier].add(w.flow.tenant)
+	n.swaps[tier].add(t)
 }

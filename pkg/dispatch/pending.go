@@ -128,7 +128,22 @@ func (m *Machine) lookAgainAt(e Endpoint) {
 	m.rouseAt(e)
 }
 
-// touch marks the tenant for repark, because its leases or waiters have changed.
+// touchOf touches the tenant and the user of w. The user is looked at first, since what waits of the tenant depends on it.
+func (m *Machine) touchOf(w *Waiter) {
+	if m.capped {
+		m.touchBoth(w)
+	}
+}
+
+// touchBoth is touchOf where tenants are capped.
+func (m *Machine) touchBoth(w *Waiter) {
+	m.touch(w.flow.tenant)
+	if u := userOf(w); u != nil {
+		m.touch(u.tenant)
+	}
+}
+
+// touch marks the tenant, or the user, for repark, because its leases or waiters have changed.
 func (m *Machine) touch(t *tenant) {
 	if m.capped && t.waiting > 0 {
 		t.changed = true

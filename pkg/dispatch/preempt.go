@@ -39,15 +39,15 @@ func (m *Machine) victimOf(w *Waiter) *Lease {
 }
 
 // victimIn is victimOf in the lane of w: the first in victim order, of the lowest tier below w's that has one, at an
-// endpoint that takes w without it. Where w's tenant is at a cap, that is a lease of its own. If there is none, it is
-// noted for the lane, unless the reason is the caps of w's own tenant.
+// endpoint that takes w without it. Where w's tenant is at a cap, that is a lease of its own, and where its user is, a lease of
+// that user. If there is none, it is noted for the lane, unless the reason is the caps of w's own tenant.
 func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
-	tier, t := w.queued.Tier, w.flow.tenant
-	full, capped := m.fullFor(t), m.atCap(t)
-	anybodys, owns := !capped && !n.searchedInVain(tier), (capped || full != nil) && m.ownsVictim(t)
+	tier, t, holder := w.queued.Tier, w.flow.tenant, m.holderOf(w)
+	full, capped := m.fullFor(t), holder != t || m.atCap(t)
+	anybodys, owns := !capped && !n.searchedInVain(tier), (capped || full != nil) && m.ownsVictim(holder)
 	if n.overBound.Has(tier) {
 		if owns {
-			n.awaitRoom(w)
+			n.awaitRoom(holder, tier)
 		}
 		return nil
 	}
@@ -85,7 +85,7 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 			n.overBound = n.overBound.With(tier) // this holds for the whole lane
 			m.lanes.heed(n)
 			if owns {
-				n.awaitRoom(w)
+				n.awaitRoom(holder, tier)
 			}
 			return nil
 		}
@@ -121,6 +121,9 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	m.free(loser.placement, freed)
 	loser.flow.removeLease(v.held.Tokens())
 	m.flows.restIfIdle(loser.flow)
+	if m.users.on {
+		m.uncountUsersLease(v)
+	}
 	if sent {
 		loser.stage, loser.outcome = StageEnded, OutcomePreempted
 		loser.retry = m.retryAfter(loser, OutcomePreempted)
@@ -137,7 +140,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.requestSearch(loser)
 		m.released = time.Time{} // v's own release came to nothing
 	}
-	m.touch(loser.flow.tenant)
+	m.touchOf(loser)
 	m.take(w, r, false)
 }
 
@@ -224,10 +227,7 @@ func (m *Machine) tryToPreempt(head *fairqueue.Request) bool {
 // cap, the next in its lane whose tenant is not. Of all that wait there it looks at those with a lease at that endpoint.
 func (m *Machine) findOthers(head *fairqueue.Request, inBand bool) {
 	for _, e := range m.barred {
-		could := func(r *fairqueue.Request) bool {
-			t := waiterOf(r).flow.tenant
-			return !m.atCap(t) && !m.fullFor(t).Has(e)
-		}
+		could := func(r *fairqueue.Request) bool { return m.belowCapsAt(waiterOf(r), e) }
 		for _, awaits := range []bool{false, true} {
 			if !awaits && inBand {
 				continue

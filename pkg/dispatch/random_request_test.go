@@ -36,11 +36,12 @@ type request struct {
 	streams  bool
 
 	overQuota bool     // it was refused by its tenant's quota
+	countsFor string   // whose use of a quota it counts for
 	counted   *counted // against that; nil: it does not count
-	charges  []*charge
-	failed   time.Time // its engine has; zero: it has not
-	byOwn    int       // how often its flow has overtaken it, and how often others have in its turn
-	byOther  int
+	charges   []*charge
+	failed    time.Time // its engine has; zero: it has not
+	byOwn     int       // how often its flow has overtaken it, and how often others have in its turn
+	byOther   int
 }
 
 // phase is where a request is.

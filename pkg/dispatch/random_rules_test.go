@@ -357,7 +357,7 @@ func (x *run) endsRightly(r *request, waited bool) {
 	case dispatch.OutcomeShed:
 		wrong = waited || x.config.EnqueueAll || x.ranks[r.w.Tier()] == 0
 	case dispatch.OutcomeFlowFull:
-		wrong = q.Discipline != fairqueue.OneFlow && flow < q.FlowCapacity
+		wrong = q.Discipline != fairqueue.OneFlow && flow < q.FlowCapacity && !x.userIsFull(r)
 	case dispatch.OutcomeQueueFull:
 		wrong = q.CapacityMode == fairqueue.Shared && x.strict() && !q.GuaranteedTop && len(x.waiting) < q.TotalCapacity &&
 			x.queueSize(r) < 0
@@ -375,6 +375,20 @@ func (x *run) endsRightly(r *request, waited bool) {
 	if wrong {
 		x.failf("outcome: %v ends as %v; %d wait, %d of its tier and %d of its flow", r, r.w.Outcome(), len(x.waiting), tier, flow)
 	}
+}
+
+// userIsFull reports whether as many requests of the request's user wait as its capacity in the queue.
+func (x *run) userIsFull(r *request) bool {
+	if len(x.config.Queue.ByLevel) < 2 || x.config.Queue.ByLevel[1].Capacity == 0 {
+		return false
+	}
+	n := 0
+	for _, o := range x.waiting {
+		if o.w.Tier() == r.w.Tier() && o.class == r.class && sameUser(o, r) {
+			n++
+		}
+	}
+	return n >= x.config.Queue.ByLevel[1].Capacity
 }
 
 // takesAnybody reports whether an endpoint that the request may use is ready and below its limit of requests.

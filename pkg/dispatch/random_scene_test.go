@@ -114,7 +114,44 @@ func newScene(seed uint64) *scene {
 	if s.config.Queue.Discipline == fairqueue.VTC && seed%2 == 0 {
 		s.shareFairly(rand.New(rand.NewPCG(seed, 8)))
 	}
+	if s.config.Queue.Levels > 1 && s.config.Queue.Discipline != fairqueue.OneFlow && seed%3 > 0 {
+		s.boundUsers(rand.New(rand.NewPCG(seed, 9)))
+	}
 	return s
+}
+
+// boundUsers gives the users of tenants weights, caps and capacities, in most scenes.
+func (s *scene) boundUsers(r *rand.Rand) {
+	bound := func(c *dispatch.Config) {
+		c.Levels = []dispatch.LevelCaps{{}, {MaxInFlight: some(r, 0, 1, 2, 3)}}
+		if chance(r, 30) {
+			c.Levels[1].MaxTokensInFlight = stock.Tokens(some(r, 3, 20))
+		}
+		c.Queue.ByLevel = []fairqueue.LevelConfig{
+			{Weights: c.Queue.Weights}, {Weights: map[string]fairqueue.Weight{"u": some(r, fairqueue.WeightOne, 3*fairqueue.WeightOne)}},
+		}
+		if chance(r, 30) {
+			c.Queue.ByLevel[1].Capacity = min(c.Queue.TotalCapacity, some(r, 2, 10))
+		}
+	}
+	if chance(r, 90) {
+		bound(&s.config)
+		for i := range s.changes {
+			if c := s.changes[i].config; c != nil {
+				bound(c)
+			}
+		}
+	}
+	for i := range s.loads {
+		if l := &s.loads[i]; chance(r, 60) {
+			p := fairqueue.Path{}
+			if l.path != nil {
+				p = *l.path
+			}
+			p.Under = []string{some(r, "u", "v", "w")}
+			l.path = &p
+		}
+	}
 }
 
 // shareFairly makes vtc of a scene fairshare, with random settings.

@@ -180,6 +180,9 @@ func (s *shares) seat(key sharerKey, lane string) *seat {
 		if w, ok := s.run.config.Queue.Weights[key.name]; ok && key.depth == 0 {
 			f.weight = float64(w) / float64(fairqueue.WeightOne)
 		}
+		if levels := s.run.config.Queue.ByLevel; key.depth > 0 && key.depth < len(levels) && levels[key.depth].Weights[key.name] > 0 {
+			f.weight = float64(levels[key.depth].Weights[key.name]) / float64(fairqueue.WeightOne)
+		}
 		if was := s.before[key]; was != nil {
 			f.largest, f.most, f.disorder = was.largest, was.most, was.disorder
 		}

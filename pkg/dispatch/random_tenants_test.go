@@ -64,20 +64,44 @@ func tenantsScene(seed uint64) *scene {
 // roleNames are the roles, that with the least cap first.
 var roleNames = []string{"s", "t", "u"}
 
-// isHere reports whether a tenant has a request here.
-func (o *world) isHere(tenant string) bool {
-	of := func(r *request) bool { return r.load.flow == tenant }
+// whose is the tenant of a request, or its user where tenants have users: a role is theirs.
+func (o *world) whose(r *request) string {
+	if o.config.Queue.Levels < 2 {
+		return r.load.flow
+	}
+	return r.load.flow + "/" + user(r)
+}
+
+// counts is whose use of a quota a request counts for: the tenant's if that has its own, else that of whose the role is.
+func (o *world) countsFor(r *request) string {
+	if o.config.Quotas.Tenants[r.load.flow].Tokens > 0 {
+		return r.load.flow
+	}
+	return o.whose(r)
+}
+
+// isHere reports whether a tenant, or a user, has a request here.
+func (o *world) isHere(whose string) bool {
+	of := func(r *request) bool { return o.whose(r) == whose }
 	return slices.ContainsFunc(o.waiting, of) || slices.ContainsFunc(o.running, of)
 }
 
 // mostOf is how many leases the tenant of a request may have in total; 0: any number.
 func (o *world) mostOf(r *request) int {
-	if len(o.config.Roles) == 0 {
+	if o.config.Queue.Levels > 1 {
 		return o.config.MaxInFlightPerFlow
 	}
+	return o.mostByRole(r, o.config.MaxInFlightPerFlow)
+}
+
+// mostByRole is how many leases the tenant or the user may have whose the role is, if others may have so many; 0: any number.
+func (o *world) mostByRole(r *request, others int) int {
+	if len(o.config.Roles) == 0 {
+		return others
+	}
 	least := math.MaxInt
-	for _, role := range o.spells[r.load.flow] {
-		most := o.config.MaxInFlightPerFlow
+	for _, role := range o.spells[o.whose(r)] {
+		most := others
 		if own := o.config.Roles[role].MaxInFlight; own > 0 {
 			most = own
 		}
@@ -93,10 +117,11 @@ func (o *world) mostOf(r *request) int {
 
 // comes notes the role of an arrival.
 func (x *run) comes(r *request) {
-	if !x.isHere(r.load.flow) {
-		x.spells[r.load.flow] = nil
+	whose := x.whose(r)
+	if !x.isHere(whose) {
+		x.spells[whose] = nil
 	}
-	x.spells[r.load.flow] = append(x.spells[r.load.flow], r.path().Role)
+	x.spells[whose] = append(x.spells[whose], r.path().Role)
 }
 
 // counted is what counts against a tenant's quota from some time on.
@@ -122,12 +147,13 @@ func (x *run) countedIn(tenant string, at time.Time, window time.Duration) (n in
 
 // meters checks what the quota of an arrival's tenant says.
 func (x *run) meters(r *request) {
-	tenant, ended, o := r.load.flow, r.w.Stage() == dispatch.StageEnded, r.w.Outcome()
+	tenant, ended, o := x.countsFor(r), r.w.Stage() == dispatch.StageEnded, r.w.Outcome()
 	refused := ended && o == dispatch.OutcomeQuotaExceeded
 	if free := !x.config.Enabled || r.passesOn; refused || ended && o == dispatch.OutcomeNoEndpoint && free {
-		x.spells[tenant] = x.spells[tenant][:len(x.spells[tenant])-1] // it was turned away at the door
+		whose := x.whose(r)
+		x.spells[whose] = x.spells[whose][:len(x.spells[whose])-1] // it was turned away at the door
 	}
-	l := x.config.Quotas.Limit(tenant, r.path().Role)
+	l := x.config.Quotas.Limit(r.load.flow, r.path().Role)
 	if !x.scene.metered || l.None() || r.passesOn {
 		if refused {
 			x.failf("quota: %v is refused by one that it has not", r)
@@ -141,7 +167,7 @@ func (x *run) meters(r *request) {
 	case !refused && least > most:
 		x.failf("quota: %v is admitted with %d, and %d of %d are used", r, r.uses(), least, l.Tokens)
 	case !refused:
-		r.counted = &counted{x.now, r.uses()}
+		r.counted, r.countsFor = &counted{x.now, r.uses()}, tenant
 		x.counted[tenant] = append(x.counted[tenant], r.counted)
 		return
 	case atMost <= most:
@@ -167,7 +193,7 @@ func (x *run) used(r *request, l *dispatch.Lease) {
 	x.m.Used(x.now, l, r.usesIndeed())
 	x.m.Used(x.now, l, 1_000_000)
 	if more := r.usesIndeed() - r.counted.tokens; more > 0 {
-		x.counted[r.load.flow] = append(x.counted[r.load.flow], &counted{x.now, more})
+		x.counted[r.countsFor] = append(x.counted[r.countsFor], &counted{x.now, more})
 	} else {
 		r.counted.tokens = r.usesIndeed()
 	}
@@ -186,6 +212,9 @@ func (s *shares) weightWith(key sharerKey, r *request) float64 {
 	of := func(w fairqueue.Weight) float64 { return float64(w) / float64(fairqueue.WeightOne) }
 	if w, own := q.Weights[key.name]; own && key.depth == 0 {
 		return of(w)
+	}
+	if key.depth > 0 && key.depth < len(q.ByLevel) && q.ByLevel[key.depth].Weights[key.name] > 0 {
+		return of(q.ByLevel[key.depth].Weights[key.name])
 	}
 	if w := q.Roles[r.path().Role].Weight; w > 0 && key.depth == max(1, q.Levels)-1 {
 		return of(w)

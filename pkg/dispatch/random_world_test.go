@@ -213,8 +213,41 @@ func (o *world) full(r *request, e scheduling.EndpointID) bool {
 		c.MaxTokensInFlightPerFlowPerBackend > 0 && tokens >= c.MaxTokensInFlightPerFlowPerBackend
 }
 
-// atCap reports whether the request's flow holds as much as it may in total.
+// user is the user of a request's tenant.
+func user(r *request) string {
+	if under := r.path().Under; len(under) > 0 {
+		return under[0]
+	}
+	return ""
+}
+
+// sameUser reports whether two requests are of one user of one tenant.
+func sameUser(a, b *request) bool { return sameCap(a, b) && user(a) == user(b) }
+
+// userAtCap reports whether the request's user holds as much as it may.
+func (o *world) userAtCap(r *request) bool {
+	if o.config.Queue.Levels < 2 {
+		return false
+	}
+	n, tokens, c := 0, stock.Tokens(0), dispatch.LevelCaps{}
+	if len(o.config.Levels) > 1 {
+		c = o.config.Levels[1]
+	}
+	c.MaxInFlight = o.mostByRole(r, c.MaxInFlight)
+	for _, other := range o.running {
+		if sameUser(other, r) {
+			n++
+			tokens += other.holds
+		}
+	}
+	return c.MaxInFlight > 0 && n >= c.MaxInFlight || c.MaxTokensInFlight > 0 && tokens >= c.MaxTokensInFlight
+}
+
+// atCap reports whether the request's flow, or its user, holds as much as it may in total.
 func (o *world) atCap(r *request) bool {
+	if o.userAtCap(r) {
+		return true
+	}
 	c, most := &o.config, o.mostOf(r)
 	if most == 0 && c.MaxTokensInFlightPerFlow == 0 {
 		return false

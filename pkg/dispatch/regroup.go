@@ -43,7 +43,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 			to := m.laneOf(w)
 			if to != name {
 				moves = append(moves, fairqueue.Move{Request: r, To: to})
-				m.touch(w.flow.tenant)
+				m.touchOf(w)
 			}
 			if !known && !slices.Contains(heirs[name], to) {
 				heirs[name] = append(heirs[name], to)
@@ -65,6 +65,13 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 		m.heads = m.queue.ParkedIn(name, renew(m.heads))
 		for _, r := range m.heads {
 			m.touch(waiterOf(r).flow.tenant) // no flow is parked there any more
+		}
+		if !m.users.on {
+			continue
+		}
+		m.heads = m.queue.ParkedUnder(name, renew(m.heads))
+		for _, r := range m.heads {
+			m.touchOf(waiterOf(r))
 		}
 	}
 	m.queue.Regroup(heirs, moves)

@@ -76,6 +76,8 @@ func (m *Machine) place(next *fairqueue.Candidate) {
 	switch full := m.fullFor(w.flow.tenant); {
 	case m.atCap(w.flow.tenant):
 		m.park(w)
+	case m.userAtCap(w):
+		m.queue.ParkUnder(&w.queued)
 	default:
 		bound := BelowLower
 		if next.Promoted {
@@ -127,6 +129,9 @@ func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	}
 	m.placer.AddTokens(r.Endpoint(), int64(l.held.Tokens()))
 	m.flows.addLease(w.flow, l.held.Tokens())
+	if m.users.on {
+		m.users.addLease(userOf(w), l.held.Tokens())
+	}
 	m.countLease(l)
 	if !promoted && w.way != passedOn && m.mayBeVictim(l.held.Tier()) {
 		l.preemptible = true
@@ -150,10 +155,13 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 	m.released = m.now
 	m.pace.drained(m.sinceEpoch(), m.ledger.Capacity())
 	w.flow.pace.drained(m.sinceEpoch(), m.ledger.Capacity())
+	if u := userOf(w); u != nil {
+		u.pace.drained(m.sinceEpoch(), m.ledger.Capacity())
+	}
 	w.stage = StageGranted
 	w.waited = max(0, m.queue.Waited(m.now, &w.queued)) // the clock may have been read before the lock was acquired
 	m.verdicts = append(m.verdicts, w)
-	m.touch(w.flow.tenant)
+	m.touchOf(w)
 }
 
 // settle settles the lease of w and releases what it holds: stock, the reserved endpoint, its count against the flow's
@@ -174,7 +182,10 @@ func (m *Machine) settle(w *Waiter) {
 	m.freeReservation(w.placement, l.reservation)
 	w.flow.removeLease(l.held.Tokens())
 	m.flows.restIfIdle(w.flow)
-	m.touch(w.flow.tenant)
+	if m.users.on {
+		m.uncountUsersLease(l)
+	}
+	m.touchOf(w)
 }
 
 // releaseEverybody implements Enabled false: all waiters go, in the queue's order and charged, whatever the bounds,

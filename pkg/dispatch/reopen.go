@@ -22,9 +22,12 @@ func (m *Machine) reopen() {
 		}
 		t.roused, t.rousing = t.roused[:0], t.rousing[:0]
 	}
+	for u := range m.users.tenants() {
+		m.unparkUser(u)
+	}
 	m.pending.lanes = m.queue.Lanes(m.pending.lanes[:0])
 	if m.capped {
-		m.pending.touched = append(m.pending.touched, m.flows.inOrder()...)
+		m.pending.touched = append(append(m.pending.touched, m.flows.inOrder()...), m.users.inOrder()...)
 	}
 	m.orderPending()
 }
@@ -41,6 +44,12 @@ func (m *Machine) reopenFor(changed []Endpoint) {
 			a := waiterOf(r).flow
 			m.queue.UnparkFlow(a.tier, a.tenant.key)
 			m.touch(a.tenant)
+		}
+		if m.users.on && m.preempts != 0 { // they may take over a lease of their own where they could not before
+			m.heads = m.queue.ParkedUnder(n.lane, renew(m.heads))
+			for _, r := range m.heads {
+				m.touchOf(waiterOf(r))
+			}
 		}
 		m.pending.lanes = m.queue.InLane(n.lane, m.pending.lanes)
 	}
@@ -96,7 +105,16 @@ func (m *Machine) orderPending() {
 	slices.SortFunc(m.pending.lanes, func(a, b *fairqueue.Request) int {
 		return cmp.Or(cmp.Compare(b.Lane, a.Lane), cmp.Compare(b.Tier, a.Tier), cmp.Compare(waiterOf(b).number, waiterOf(a).number))
 	})
-	slices.SortFunc(m.pending.touched, func(a, b *tenant) int { return cmp.Compare(b.since, a.since) })
+	slices.SortFunc(m.pending.touched, func(a, b *tenant) int {
+		switch {
+		case a.user == nil && b.user != nil: // users are looked at first
+			return -1
+		case a.user != nil && b.user == nil:
+			return 1
+		default:
+			return cmp.Compare(b.since, a.since)
+		}
+	})
 	m.pending.touched = slices.Compact(m.pending.touched)
 }
 
@@ -133,6 +151,9 @@ func (m *Machine) examineLane(r *fairqueue.Request) {
 	case m.config.HoldWhenEmpty:
 		m.queue.CloseLane(r, fairqueue.LaneDead)
 	default:
+		if m.users.on {
+			m.queue.UnparkLane(r.Lane)
+		}
 		for r := m.queue.HeadIn(r.Tier, r.Lane); r != nil; r = m.queue.HeadIn(r.Tier, r.Lane) {
 			m.turnAway(waiterOf(r), OutcomeNoEndpoint)
 		}

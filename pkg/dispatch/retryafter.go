@@ -119,11 +119,15 @@ func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 		}
 		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.sinceEpoch(), m.queue.Len(), m.ledger.Capacity()))
 	case OutcomeFlowFull:
-		waiting := w.flow.waiting
+		full := w.flow
+		if u := userOf(w); u != nil && w.rare.userFull {
+			full = u
+		}
+		waiting := full.waiting
 		if w.waiting {
 			waiting-- // the request itself
 		}
-		return m.places.takeOwn(m.now, w.flow.pace.schedule(m.sinceEpoch(), waiting, m.ledger.Capacity()))
+		return m.places.takeOwn(m.now, full.pace.schedule(m.sinceEpoch(), waiting, m.ledger.Capacity()))
 	case OutcomeQueueFull, OutcomeDisplaced, OutcomeTTLExpired:
 		return m.places.take(m.now, &w.flow.told, m.pace.schedule(m.sinceEpoch(), m.queue.Len(), m.ledger.Capacity()))
 	default:

@@ -170,11 +170,30 @@ type FlowState struct {
 	// Weight is its weight. Entitled is the share of its tier that it is entitled to in this class, 0 to 1.
 	Weight   float64 `json:"weight"`
 	Entitled float64 `json:"entitledShare"`
-	// Why is the reason of its wait: "stock" (for the stock to fall), "cap" (its tenant, in all tiers, is at a cap of
-	// the requests in flight), "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the
+	// Why is the reason of its wait: "stock" (for the stock to fall), "cap" (its tenant, in all tiers, or each of the
+	// tenant's users that wait, is at a cap of the requests in flight), "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the
 	// free stock is held for higher tiers), "busy" (the endpoints are too busy for its class) or "spacing" (for
 	// Config.ReleaseSpacing since the last release).
 	Why string `json:"why"`
+	// Users is the number of the tenant's users with waiting requests, and Capped that of its waiting requests of which the
+	// tenant or the user is at a cap; both are 0 where tenants have no users.
+	Users  int `json:"users,omitempty"`
+	Capped int `json:"capped,omitempty"`
+	// User is the state of a request's own user, of FlowOf; nil where tenants have no users.
+	User *UserState `json:"user,omitempty"`
+}
+
+// UserState is the state of one user of a tenant, in one tier and class.
+type UserState struct {
+	User string `json:"user"`
+	// Waiting and InFlight are numbers of requests.
+	Waiting  int `json:"waiting"`
+	InFlight int `json:"inFlight"`
+	// Weight is its weight among the users of the tenant, Entitled the share of its tier that it is entitled to, 0 to 1.
+	Weight   float64 `json:"weight"`
+	Entitled float64 `json:"entitledShare"`
+	// Capped is true while it is at its cap, which its requests wait for.
+	Capped bool `json:"capped"`
 }
 
 // Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first. A flow that
@@ -188,10 +207,19 @@ func (m *Machine) Flows(now time.Time, limit int) []FlowState {
 	return states
 }
 
-// FlowOf returns the state of the flow of w, which must be waiting.
+// FlowOf returns the state of the flow of w, which must be waiting, with that of its user.
 func (m *Machine) FlowOf(now time.Time, w *Waiter) FlowState {
 	v := m.queue.ViewOf(&w.queued)
-	return m.flowState(now, &v, m.tierNames()[v.Tier], m.withheld())
+	s := m.flowState(now, &v, m.tierNames()[v.Tier], m.withheld())
+	if of, ok := m.queue.ViewUnder(&w.queued); ok {
+		s.User = &UserState{
+			User: of.Flow, Waiting: of.Queued, Weight: float64(of.Weight) / 1e6, Entitled: float64(of.Entitled) / 1e6, Capped: m.userAtCap(w),
+		}
+		if u := userOf(w); u != nil {
+			s.User.InFlight = u.inflight
+		}
+	}
+	return s
 }
 
 // FlowsOf returns the states of one flow: by tier and class where it waits, and by tier where it only has requests in flight,
@@ -226,6 +254,9 @@ func (m *Machine) flowState(now time.Time, v *fairqueue.FlowView, tier string, w
 	}
 	if a := m.flows.find(v.Tier, v.Flow); a != nil {
 		s.InFlight = a.inflight
+	}
+	if v.Under > 0 {
+		s.Users, s.Capped = v.Under, v.Capped
 	}
 	switch {
 	case m.spaced && !v.Parked && !v.Closed:

@@ -171,7 +171,7 @@ func (v *victims) add(l *Lease) {
 	t.n++
 	v.n++
 	if v.listed {
-		l.flow.listVictim(l)
+		l.listVictim()
 	}
 }
 
@@ -193,7 +193,7 @@ func (v *victims) remove(l *Lease) {
 	t.n--
 	v.n--
 	if v.listed {
-		l.flow.unlistVictim(l)
+		l.unlistVictim()
 	}
 }
 

@@ -74,6 +74,9 @@ func (c *class) recountLanes(fl *flowLane, by int) {
 			capped = by
 		}
 		fl.queued += by
+		if fl.above != nil {
+			fl.above.under.capped += capped
+		}
 	}
 	c.countInLane(lane, by, capped)
 }
@@ -97,7 +100,7 @@ func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	if cl == nil {
 		cl = take(&c.freeLanes)
 		*cl = classLane{
-			branch: cl.branch, parked: cl.parked[:0], rooms: cl.rooms, roomAges: cl.roomAges, class: c, name: name,
+			branch: cl.branch, rooms: cl.rooms, roomAges: cl.roomAges, class: c, name: name,
 		}
 		cl.busy.lane, cl.oldest.lane = cl, cl
 		c.lanes[name] = cl
@@ -157,7 +160,7 @@ func (c *class) dropFlowLane(fl *flowLane) {
 	f.lanes[last] = nil
 	f.lanes = f.lanes[:last]
 	delete(f.byLane, fl.lane.name)
-	fl.unpark()
+	fl.unlist()
 	if cl := fl.lane; cl.queued == 0 && fl.above == nil {
 		delete(c.lanes, cl.name)
 		if cl.small() && len(c.freeLanes) < keptLanes {

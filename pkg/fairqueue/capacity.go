@@ -3,8 +3,8 @@ package fairqueue
 import "math/bits"
 
 // makeRoom checks whether the queue has room for r in class c, where f is its flow, or nil if that is not tracked. In
-// shared mode it also chooses the request that must leave for it. The class's own flow on r's path counts; flows under
-// it share its places. It changes nothing.
+// shared mode it also chooses the request that must leave for it. The class's own flow on r's path counts, and those under it
+// that have a capacity. It changes nothing.
 func (q *FairRequestQueue) makeRoom(c *class, f *flow, r *Request) (displaced *Request, err error) {
 	t, key := c.tier, c.flowKey(r)
 	if q.config.Levels > 1 {
@@ -30,6 +30,9 @@ func (q *FairRequestQueue) makeRoom(c *class, f *flow, r *Request) (displaced *R
 	}
 	if waiting >= capacity {
 		return nil, ErrInsufficientFlowCapacity
+	}
+	if len(q.config.ByLevel) > 1 && q.fullUnder(c, f, r) {
+		return nil, ErrInsufficientCapacityUnder
 	}
 	tierFull := t.config.QueueSize > 0 && t.queued >= t.config.QueueSize
 	if q.config.TierMode == Weighted && t.queued >= q.tierShare(t) {

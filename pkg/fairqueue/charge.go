@@ -8,9 +8,11 @@ func (c *class) pop(of *Candidate) {
 		f, in := fl.flow, fl.flow.siblings
 		in.claimed, in.another = of.claimed, of.turn != nil
 		tag := fl.tag
+		if fl.head != r { // claimed, or in another's turn
+			tag = in.discipline.tag(&in.level, &f.share, r)
+		}
 		if in.another {
 			in.least = VirtualTime(fl.ownBranch().flows.MinKey().Value)
-			tag = in.discipline.tag(&in.level, &f.share, r)
 		}
 		if in.discipline.charge(&in.level, &f.share, r, tag, r.receiptOf(f.depth)) && len(f.lanes) > 1 {
 			f.retag(fl) // the line in r's lane gets its tag when r has left

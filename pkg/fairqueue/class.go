@@ -111,12 +111,7 @@ func (c *class) reindex(fl *flowLane) {
 			break
 		}
 		fl = fl.above
-		if first := fl.under.flows.Min(); first != nil {
-			fl.head = first.head
-			fl.retag()
-		} else {
-			fl.head = nil
-		}
+		c.inherit(fl)
 	}
 	c.reindexLane(fl.lane)
 }
@@ -137,7 +132,7 @@ func (c *class) reindexGuarded(l *classLane, wanted bool) {
 	setMember(&c.aged, &l.oldest, wanted)
 }
 
-// countInLane adds n to the number of waiting requests in a lane, and capped to the number in its parked flows.
+// countInLane adds n to the number of waiting requests in a lane, and capped to the number of those in parked flows.
 func (c *class) countInLane(l *classLane, n, capped int) {
 	l.queued += n
 	l.capped += capped
@@ -171,11 +166,6 @@ func (c *class) guard(on bool) {
 	c.guarded = on
 	for _, l := range c.lanes {
 		l.branch.guard(on)
-		for _, fl := range l.parked { // their own age is entered when they can go again
-			if fl.under != nil {
-				fl.under.guard(on)
-			}
-		}
 		for a := range l.rooms.All() {
 			setMember(&l.roomAges, (*awaitingAge)(a), on)
 		}
@@ -190,5 +180,10 @@ func (b *branch) guard(on bool) {
 			fl.under.guard(on)
 		}
 		setMember(&b.ages, (*age)(fl), on)
+	}
+	for _, fl := range b.parked { // their own age is entered when they can go again
+		if fl.under != nil {
+			fl.under.guard(on)
+		}
 	}
 }

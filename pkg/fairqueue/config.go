@@ -1,6 +1,7 @@
 package fairqueue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -70,7 +71,8 @@ type Config struct {
 	CapacityMode   CapacityMode
 	// QueueTTL is the TTL of requests whose tier has no QueueTimeout; above 0.
 	QueueTTL time.Duration
-	// Weights has weights by flow key. The weight of a flow that is not listed is that of its role, else WeightOne.
+	// Weights has weights by flow key. The weight of a flow that is not listed is that of its role, if it is the innermost of
+	// its requests, else WeightOne.
 	Weights map[string]Weight
 	// Roles has the settings that the flows of a role have in common, by the role's name.
 	Roles      map[string]RoleConfig
@@ -103,9 +105,23 @@ type Config struct {
 	// Priorities makes Path.Strict and Path.Priority count in the order of requests.
 	Priorities bool
 	// Levels is the number of flows that a request names, each under the one before, 1 to MaxFlowLevels; 0 counts as 1.
-	// With 1, a request names Request.Flow only. Weights, capacities and caps apply to Request.Flow; the flows under it
-	// have equal weights and share its capacity.
+	// With 1, a request names Request.Flow only. Weights, FlowCapacity and FlowCapacities apply to Request.Flow. The flows
+	// under it share its places, by their weights where the queue is full.
 	Levels int
+	// ByLevel configures the flows by level, outermost first: none, or Levels. The first takes the place of Weights and
+	// FlowCapacities, and its Capacity that of FlowCapacity. Without it the flows under another one have the weight of their
+	// role, if they are the innermost, or else WeightOne, and no capacity but that of the flow above.
+	ByLevel []LevelConfig
+}
+
+// LevelConfig configures the flows of a level.
+type LevelConfig struct {
+	// Weights has weights by key, whatever flow they are under. They go before those of roles.
+	Weights map[string]Weight
+	// Capacity is the largest number of waiting requests of one of these flows, 1 to TotalCapacity; 0: FlowCapacity in the
+	// first level, and none in another. Capacities overrides it by key.
+	Capacity   int
+	Capacities map[string]int
 }
 
 // RoleConfig configures a role.
@@ -252,7 +268,7 @@ func (w Weight) decimal() invalid.Shown {
 
 // checkSharing checks the fields that are about classes and flows.
 func (c *Config) checkSharing(ps *invalid.Problems) {
-	invalid.Within(ps, invalid.At("Levels"), c.Levels, 0, MaxFlowLevels)
+	c.checkLevels(ps)
 	if invalid.Within(ps, invalid.At("LocalityQuantum"), c.LocalityQuantum, 0, MaxCost) && c.LocalityQuantum > 0 && c.Discipline == OneFlow {
 		ps.Add(invalid.At("LocalityQuantum"), int64(c.LocalityQuantum), "must be 0 with %s none, which knows no flows", invalid.At("Discipline"))
 	}
@@ -263,17 +279,6 @@ func (c *Config) checkSharing(ps *invalid.Problems) {
 // LooksForMatches reports whether any request may take another's turn.
 func (c *Config) LooksForMatches() bool {
 	return c.LocalityQuantum > 0 || slices.ContainsFunc(c.classes(), func(cc ClassConfig) bool { return cc.Order == Locality })
-}
-
-// levels returns the number of flows that a request names.
-func (c *Config) levels() int { return max(1, c.Levels) }
-
-// weight returns a flow's weight without a role.
-func (c *Config) weight(flow string) Weight {
-	if w, ok := c.Weights[flow]; ok {
-		return w
-	}
-	return WeightOne
 }
 
 // mostWaiting is the largest capacity that counts; a larger one counts as this. It is more than memory can hold, and
@@ -288,6 +293,9 @@ func (c *Config) flowCapacity(flow string) int {
 	n, ok := c.FlowCapacities[flow]
 	if !ok {
 		n = c.FlowCapacity
+	}
+	if len(c.ByLevel) > 0 {
+		n = cmp.Or(c.capacityAt(0, flow), c.FlowCapacity)
 	}
 	return min(n, mostWaiting)
 }

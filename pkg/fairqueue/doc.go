@@ -13,7 +13,8 @@
 //	          line      these requests in their order, and by arrival (line.go)
 //	            Request
 //
-// Flows can be nested: a tenant's users are flows under the tenant's flow. A request names its flows with Flow and Path.
+// Flows can be nested: a tenant's users are flows under the tenant's flow. A request names its flows with Flow and Path. A flow
+// that is under another one has its weight, its capacity and its cap beside that one's (levels.go, parkingunder.go).
 // Classes and flows are sharers. A discipline (discipline.go) divides a level among its sharers; a level is the classes
 // of a ring, the flows of a class, or the flows under a flow. A discipline sees only level and share, so wfq (wfq.go)
 // works on every level of flows. Classes share by deficit round robin (drr.go).
@@ -106,8 +107,9 @@
 //
 //   - Totals are sums: queued = Σ tiers = Σ flows = Σ flowLanes. Each queued request is among the deadlines exactly once,
 //     in their list or their heap.
-//   - A flowLane is in its lane's heap if and only if it has requests and is not parked. A lane is in its class's heap of
-//     open lanes if and only if it has such a flowLane and is open.
+//   - A flowLane is in the heap of its branch if and only if it has requests and is not parked. It is parked if and only if its
+//     flow is at its cap, or all flows under it are parked. A lane is in its class's heap of open lanes if and only if it has a
+//     flowLane that is not parked and is open.
 //   - Each class is in the ring of its name, and each ring in its tier. What waits in a class against its limits is the sum over
 //     its requests.
 //   - Virtual time never goes back, nor that of a lane with waiters (vtc). No start is before its floor, or so far ahead of

@@ -1,6 +1,9 @@
 package fairqueue
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of Push: the queue has rejected the request, and nothing has changed.
 var (
@@ -10,4 +13,7 @@ var (
 	ErrTooManyFlows = errors.New("fairqueue: too many flows: the queue's total capacity is taken")
 	// ErrInsufficientFlowCapacity means that the flow already has flowCapacity requests waiting.
 	ErrInsufficientFlowCapacity = errors.New("fairqueue: insufficient flow capacity: the flow's queue is full")
+	// ErrInsufficientCapacityUnder means that a flow of the request under another one already has as many requests waiting as
+	// its capacity. It is an ErrInsufficientFlowCapacity.
+	ErrInsufficientCapacityUnder = fmt.Errorf("%w, that of one under it", ErrInsufficientFlowCapacity)
 )

@@ -3,6 +3,7 @@ package fairqueue
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/weir-epp/weir/internal/heap"
@@ -280,8 +281,12 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 		if fl.flow != f || c.lanes[fl.lane.name] != fl.lane {
 			fail("flow %q: a line of another flow or of a lane that is gone", f.key)
 		}
-		if fl.above != nil && (fl.above.flow != f.above || fl.above.lane != fl.lane || fl.parked > 0) {
-			fail("flow %q: its part of lane %q is under another's, or parked by itself", f.key, fl.lane.name)
+		if fl.above != nil && (fl.above.flow != f.above || fl.above.lane != fl.lane) {
+			fail("flow %q: its part of lane %q is under another's", f.key, fl.lane.name)
+		}
+		// A part is parked if its flow is at its cap, or if all flows under it are parked.
+		if parked := fl.atCap || fl.under != nil && fl.under.flows.Len() == 0; parked != (fl.parked > 0) {
+			fail("flow %q lane %q: parked %t, at its cap %t", f.key, fl.lane.name, fl.parked > 0, fl.atCap)
 		}
 		n := 0
 		if f.under == nil {
@@ -300,6 +305,12 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 			fail("flow %q lane %q: tag %d, want %d", f.key, fl.lane.name, fl.tag, tag)
 		}
 		b := fl.ownBranch()
+		if fl.parked > 0 && (int(fl.parked) > len(b.parked) || b.parked[fl.parked-1] != fl) {
+			fail("flow %q lane %q: it is not where it is parked", f.key, fl.lane.name)
+		}
+		if fl.above != nil && (fl.awaits != 0 || fl.awaitsAge != 0) {
+			fail("flow %q lane %q: it awaits room under another", f.key, fl.lane.name)
+		}
 		if in := b.flows.Holds(fl); in == (fl.parked > 0) || (in && c.guarded) != b.ages.Holds((*age)(fl)) {
 			fail("flow %q lane %q: parked %t, in its lane's heap %t", f.key, fl.lane.name, fl.parked > 0, in)
 		}
@@ -322,15 +333,44 @@ func flowProblem(q *FairRequestQueue, c *class, f *flow, waiting map[*Request]bo
 func branchProblem(fl *flowLane, fail failf) (queued int) {
 	heapProblem(&fl.under.flows, "flows under one", fail)
 	heapProblem(&fl.under.ages, "ages under one", fail)
+	parked, capped := 0, 0
 	for g := range fl.flow.under.flows.all() {
 		if part := g.laneOf(fl.lane.name); part != nil {
 			queued += part.queued
+			capped += part.capped()
+			if part.parked > 0 {
+				parked++
+			}
 		}
 	}
-	if first := fl.under.flows.Min(); first == nil || fl.head != first.head {
+	if parked != len(fl.under.parked) || capped != fl.under.capped {
+		fail("flow %q lane %q: %d parked under it (%d), with %d requests (%d)",
+			fl.flow.key, fl.lane.name, parked, len(fl.under.parked), capped, fl.under.capped)
+	}
+	first := fl.under.flows.Min()
+	if first != nil && fl.head != first.head {
 		fail("flow %q lane %q: its head is not that of the first under it", fl.flow.key, fl.lane.name)
 	}
+	if first == nil && !slices.ContainsFunc(fl.under.parked, func(p *flowLane) bool { return p.head == fl.head }) {
+		fail("flow %q lane %q: its head is not one of those that are parked under it", fl.flow.key, fl.lane.name)
+	}
 	return queued
+}
+
+// capped returns the number of requests of fl of which a flow is parked.
+func (fl *flowLane) capped() (n int) {
+	switch {
+	case fl.parked > 0:
+		return fl.queued
+	case fl.under == nil:
+		return 0
+	}
+	for g := range fl.flow.under.flows.all() {
+		if part := g.laneOf(fl.lane.name); part != nil {
+			n += part.capped()
+		}
+	}
+	return n
 }
 
 // lineProblem checks a line, and returns the number of requests in it and their cost.
@@ -389,15 +429,12 @@ func laneProblem(c *class, l *classLane, fail failf) int {
 			}
 			lines++
 			queued += fl.queued
+			capped += fl.capped()
 			if fl.parked > 0 {
-				capped += fl.queued
 				parked++
-				if l.parked[fl.parked-1] != fl {
-					fail("lane %q: flow %q is not where it is parked", l.name, f.key)
-				}
 			}
 			awaits := l.rooms.Holds((*awaiting)(fl))
-			if awaits && fl.parked == 0 || (awaits && c.guarded) != l.roomAges.Holds((*awaitingAge)(fl)) {
+			if awaits && (!fl.atCap || fl.parkedBelow()) || (awaits && c.guarded) != l.roomAges.Holds((*awaitingAge)(fl)) {
 				fail("lane %q: flow %q awaits room: %t, parked %t", l.name, f.key, awaits, fl.parked > 0)
 			}
 		}

@@ -16,16 +16,19 @@ type flowLane struct {
 	line      line        // only if no flow is under this one
 	queued    int         // waiting requests
 	ageNumber int32       // number in the heap of its branch's ages
-	parked    int32       // 1-based index in the lane's parked; 0: not parked
+	parked    int32       // 1-based index in its branch's parked; 0: not parked
 	awaits    int32       // number in the lane's rooms; 0: it is not parked, or another's lease does not matter
 	awaitsAge int32       // number in the lane's roomAges
 	settled   uint32      // vtc: the number of notes (attained.go) when it began to wait here as it does now
+	atCap     bool        // its flow is: it is parked whether or not flows under it could go
 }
 
 // branch orders the sharers of one level in one lane.
 type branch struct {
 	flows   heap.Heap[*flowLane] // those that are not parked
 	ages    heap.Heap[*age]      // the same ones, if the tier has a starvation threshold
+	parked  []*flowLane          // those whose heads cannot go: at their cap, or with all flows under them parked
+	capped  int                  // waiting requests in these, and in parked ones under the others
 	virtual VirtualTime          // vtc: the lane's virtual time
 	front   VirtualTime          // vtc: if matched, the furthest counter to which a turn of another flow has brought one
 	matched bool                 // vtc: virtual time has not passed the front
@@ -34,7 +37,7 @@ type branch struct {
 	raise     VirtualTime // FairShare: the delay of the key of the flow above the threshold
 }
 
-func (b *branch) small() bool { return b.flows.Small() && b.ages.Small() }
+func (b *branch) small() bool { return b.flows.Small() && b.ages.Small() && cap(b.parked) <= 64 }
 
 // ownBranch returns the branch that fl belongs to.
 func (fl *flowLane) ownBranch() *branch {
@@ -129,9 +132,7 @@ type classLane struct {
 	name     Lane
 	state    LaneState
 	queued   int                     // waiting requests
-	capped   int                     // of these, the ones in parked flowLanes
-	parked   []*flowLane             // of flows that are at their cap, so that their heads cannot go
-	rooms    heap.Heap[*awaiting]    // of these, the ones that could go if others made room
+	rooms    heap.Heap[*awaiting]    // of the parked ones, those that could go if others made room
 	roomAges heap.Heap[*awaitingAge] // the same ones, if the tier has a starvation threshold
 	number   int32                   // number in the class's heap of open lanes
 	busy     laneBusy
@@ -140,7 +141,7 @@ type classLane struct {
 
 // small reports whether the lane, empty, occupies little memory.
 func (c *classLane) small() bool {
-	return c.branch.small() && c.rooms.Small() && c.roomAges.Small() && cap(c.parked) <= 64
+	return c.branch.small() && c.rooms.Small() && c.roomAges.Small()
 }
 
 func (c *classLane) Key() heap.Key { return c.flows.MinKey() }

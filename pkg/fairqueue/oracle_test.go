@@ -285,3 +285,11 @@ func (o *oracle) expire(now time.Time) (expired []*waiter) {
 	}
 	return expired
 }
+
+// weight returns a flow's weight without a role.
+func (c *Config) weight(flow string) Weight {
+	if w, ok := c.Weights[flow]; ok {
+		return w
+	}
+	return WeightOne
+}

@@ -6,7 +6,8 @@ import (
 )
 
 // A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
-// its flow is parked in its lane, until a settlement or a change of a cap or snapshot may free it.
+// its flow is parked in its lane, until a settlement or a change of a cap or snapshot may free it. Flows under one are parked
+// in parkingunder.go.
 
 // CloseLane closes the lane of r, a waiting request, within its class: LaneBusy, LaneFull or LaneDead, until OpenLane or
 // OpenLanes, or LaneBlocked until Unblock or OpenLanes.
@@ -61,22 +62,14 @@ func (q *FairRequestQueue) Lanes(some []*Request) []*Request {
 
 // ParkFlow parks the flow of r, a waiting request, within r's lane, with all flows under it, because it is at its cap.
 func (q *FairRequestQueue) ParkFlow(r *Request) {
-	fl := r.flowLane.outermost()
-	if fl.parked > 0 {
-		return
-	}
-	q.changes++
-	c := fl.lane.class
-	fl.park()
-	c.countInLane(fl.lane, 0, fl.queued)
-	c.reindex(fl)
+	q.park(r.flowLane.outermost())
 }
 
 // AwaitRoom notes of the flow of r, a waiting request that is parked in r's lane, that it could go if another's lease made
 // room at a backend where it is below its cap.
 func (q *FairRequestQueue) AwaitRoom(r *Request) {
 	fl := r.flowLane.outermost()
-	if fl.parked == 0 || fl.awaits != 0 {
+	if !fl.atCap || fl.awaits != 0 || fl.parkedBelow() {
 		return
 	}
 	fl.lane.rooms.Push((*awaiting)(fl))
@@ -153,38 +146,70 @@ func (q *FairRequestQueue) UnparkFlow(id int, key string) {
 	}
 }
 
-// unpark puts a flow back into a lane's order if it is parked there.
-func (c *class) unpark(fl *flowLane) {
-	if !fl.unpark() {
+// park parks fl because its flow is at its cap.
+func (q *FairRequestQueue) park(fl *flowLane) {
+	if fl.atCap {
 		return
 	}
+	q.changes++
+	fl.atCap = true
+	if fl.parked == 0 {
+		fl.lane.class.list(fl)
+		fl.lane.class.reindex(fl)
+	}
+}
+
+// unpark is the opposite: fl goes back into its branch's order, unless all flows under it are parked.
+func (c *class) unpark(fl *flowLane) {
+	if !fl.atCap {
+		return
+	}
+	fl.atCap = false
+	if fl.parkedBelow() {
+		fl.leaveRooms()
+		return
+	}
+	c.resume(fl)
+	c.reindex(fl)
+}
+
+// list lists fl among its branch's parked ones.
+func (c *class) list(fl *flowLane) {
+	b := fl.ownBranch()
+	b.parked = append(b.parked, fl)
+	fl.parked = int32(len(b.parked))
+	c.countCapped(fl, fl.queued-fl.cappedBelow())
+}
+
+// resume is the opposite of list. What others did meanwhile counts for fl.
+func (c *class) resume(fl *flowLane) {
+	fl.unlist()
 	fl.unsettle()
-	c.countInLane(fl.lane, 0, -fl.queued)
+	c.countCapped(fl, fl.cappedBelow()-fl.queued)
 	if f := fl.flow; f.siblings.discipline.resumed(&f.siblings.level, &f.share, fl.ownBranch(), fl.head) {
 		fl.retag()
 		f.retag(fl)
 	}
-	c.reindex(fl)
 }
 
-// park lists fl among its lane's parked ones.
-func (fl *flowLane) park() {
-	l := fl.lane
-	l.parked = append(l.parked, fl)
-	fl.parked = int32(len(l.parked))
-}
-
-// unpark is the opposite of park, and reports whether fl was parked.
-func (fl *flowLane) unpark() bool {
+// unlist takes fl out of its branch's parked ones, if it is parked.
+func (fl *flowLane) unlist() {
 	if fl.parked == 0 {
-		return false
+		return
 	}
-	l, last := fl.lane, len(fl.lane.parked)-1
-	l.parked[last].parked = fl.parked
-	l.parked[fl.parked-1] = l.parked[last]
-	l.parked[last] = nil
-	l.parked = l.parked[:last]
+	b := fl.ownBranch()
+	last := len(b.parked) - 1
+	b.parked[last].parked = fl.parked
+	b.parked[fl.parked-1] = b.parked[last]
+	b.parked[last] = nil
+	b.parked = b.parked[:last]
 	fl.parked = 0
+	fl.leaveRooms()
+}
+
+// leaveRooms takes fl out of those that await room.
+func (fl *flowLane) leaveRooms() {
+	l := fl.lane
 	if fl.awaits != 0 {
 		l.rooms.Remove((*awaiting)(fl))
 		l.class.tier.queue.awaitsNoMore(l.name)
@@ -192,7 +217,6 @@ func (fl *flowLane) unpark() bool {
 	if fl.awaitsAge != 0 {
 		l.roomAges.Remove((*awaitingAge)(fl))
 	}
-	return true
 }
 
 // awaitsNoMore counts one flow fewer that awaits room in a lane.
@@ -273,6 +297,9 @@ func (q *FairRequestQueue) AllInLane(name Lane, some []*Request) []*Request {
 func (fl *flowLane) requests(some []*Request) []*Request {
 	if fl.under != nil {
 		for part := range fl.under.flows.All() {
+			some = part.requests(some)
+		}
+		for _, part := range fl.under.parked {
 			some = part.requests(some)
 		}
 		return some

@@ -29,8 +29,8 @@ func (q *FairRequestQueue) Regroup(heirs map[Lane][]Lane, moves []Move) {
 	g := newRegrouping(heirs)
 	for _, lane := range q.LaneNames(nil) {
 		for l := range q.everywhere(lane) {
-			for g.concerns(lane) && len(l.parked) > 0 {
-				l.class.unpark(l.parked[len(l.parked)-1])
+			if g.concerns(lane) {
+				l.class.unparkAll(l)
 			}
 		}
 	}

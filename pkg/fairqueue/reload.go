@@ -36,9 +36,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 			for f := range c.flows.all() {
 				q.reconfigureFlow(f)
 			}
-			for f := range c.flows.idle() {
-				q.config.idleWeight(f)
-			}
+			q.reweighIdle(&c.siblings)
 			if q.shares == nil {
 				continue
 			}
@@ -85,6 +83,24 @@ func (q *FairRequestQueue) reweighAll(f *flow) {
 	if f.under != nil {
 		for g := range f.under.flows.all() {
 			q.reweighAll(g)
+		}
+	}
+}
+
+// reweighIdle gives the known flows in which nothing waits, of a level and of those under it, their weights.
+func (q *FairRequestQueue) reweighIdle(in *siblings) {
+	for f := range in.flows.idle() {
+		q.config.idleWeight(f)
+		if f.under != nil {
+			q.reweighIdle(f.under)
+		}
+	}
+	if q.config.levels() == 1 {
+		return
+	}
+	for f := range in.flows.all() {
+		if f.under != nil {
+			q.reweighIdle(f.under)
 		}
 	}
 }

@@ -2,21 +2,21 @@ package fairqueue
 
 import "cmp"
 
-// A flow has the weight that Config.Weights lists for it, or else that of its role, which its requests name. A flow
+// A flow has the weight that Config.Weights or Config.ByLevel lists for it, or else that of its role, which its requests
+// name. The role is that of the innermost flow: of a user, not of the tenant. A flow
 // whose requests come with several roles has the least of their weights, from the first that waits until none waits any
 // more: a request never lends its weight to others, so no request gains by another's role. A request that does not wait
 // is charged by its own role while nothing of its flow waits.
 
 // weightWith returns the weight with which r comes to its flow at a depth, which has this key.
 func (c *Config) weightWith(depth int, key string, r *Request) Weight {
-	role := Weight(0)
+	if own, ok := c.ownWeight(depth, key); ok {
+		return own
+	}
 	if len(c.Roles) > 0 && depth == c.levels()-1 && r.Path != nil {
-		role = c.Roles[r.Path.Role].Weight
+		return cmp.Or(c.Roles[r.Path.Role].Weight, WeightOne)
 	}
-	if _, own := c.Weights[key]; depth == 0 && (own || role == 0) {
-		return c.weight(key)
-	}
-	return cmp.Or(role, WeightOne)
+	return WeightOne
 }
 
 // weigh gives f, the innermost flow of r, the weight that it has with r.
@@ -62,7 +62,7 @@ func (c *Config) leastWeight(f *flow) Weight {
 
 // idleWeight gives f, in which nothing waits, its weight after a change of the configuration: its next request has its role.
 func (c *Config) idleWeight(f *flow) {
-	if _, own := c.Weights[f.key]; own || len(c.Roles) == 0 {
-		f.weight = c.weight(f.key)
+	if _, own := c.ownWeight(int(f.depth), f.key); own || len(c.Roles) == 0 || int(f.depth) < c.levels()-1 {
+		f.weight = c.weightWith(int(f.depth), f.key, &Request{})
 	}
 }

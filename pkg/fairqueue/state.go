@@ -207,7 +207,7 @@ func (s *stateWriter) flow(f *flow) {
 	s.number(int64(len(lanes)))
 	for _, l := range lanes {
 		s.text(string(l.lane.name))
-		s.flag(l.parked > 0)
+		s.flag(l.atCap)
 		s.number(int64(l.queued))
 		for _, r := range slices.SortedFunc(l.line.all(), func(a, b *Request) int { return cmp.Compare(a.seq, b.seq) }) {
 			s.request(f.class, r)

@@ -20,9 +20,12 @@ type FlowView struct {
 	// Entitled is its share of its tier, in millionths: its weight over that of all tracked flows of its class, times the
 	// class's quantum over that of all classes of its ring with waiting requests, over the number of rings that have any.
 	Entitled int64
-	// Parked reports whether the flow is at its cap in all of its lanes, Closed whether none of its lanes can go now, and Blocked
-	// whether all of them are blocked.
+	// Parked reports whether the flow is at its cap in all of its lanes, or all flows under it are, Closed whether none of its
+	// lanes can go now, and Blocked whether all of them are blocked.
 	Parked, Closed, Blocked bool
+	// Under is the number of flows under it with waiting requests, and Capped that of its waiting requests of which a flow is at
+	// its cap.
+	Under, Capped int
 }
 
 // glances is the number of requests that View examines for each flow that it returns.
@@ -75,10 +78,25 @@ func (q *FairRequestQueue) ViewsOf(id int, key string) (views []FlowView) {
 	return views
 }
 
+// ViewUnder is ViewOf for the innermost flow of r; ok is false if that is the class's own. Entitled is its share of the tier.
+func (q *FairRequestQueue) ViewUnder(r *Request) (v FlowView, ok bool) {
+	if r.flowLane.above == nil {
+		return v, false
+	}
+	return r.flowLane.flow.view(), true
+}
+
 func (f *flow) view() FlowView {
+	share := int64(millionth)
+	for g := f; g != nil; g = g.above {
+		share = share * millionths(g.weight, g.siblings.weights) / millionth
+	}
 	v := FlowView{
 		Tier: f.class.tier.id, Class: f.class.config.Name, Flow: f.key, Weight: f.weight, Queued: f.queued, Cost: f.cost,
-		Entitled: f.class.entitled(millionths(f.weight, f.siblings.weights)), Parked: true, Closed: true, Blocked: true,
+		Entitled: f.class.entitled(share), Parked: true, Closed: true, Blocked: true,
+	}
+	if f.under != nil {
+		v.Under = f.under.flows.len()
 	}
 	for _, fl := range f.lanes {
 		first := fl.head
@@ -88,7 +106,11 @@ func (f *flow) view() FlowView {
 		if at := f.class.tier.queue.Arrived(first); v.Oldest.IsZero() || at.Before(v.Oldest) {
 			v.Oldest = at
 		}
-		v.Parked = v.Parked && fl.parked > 0
+		if v.Parked = v.Parked && fl.parked > 0; fl.parked > 0 {
+			v.Capped += fl.queued
+		} else {
+			v.Capped += fl.cappedBelow()
+		}
 		v.Closed = v.Closed && fl.lane.state != LaneOpen
 		v.Blocked = v.Blocked && fl.lane.state == LaneBlocked
 	}

@@ -70,6 +70,7 @@ type driver struct {
 	forgetful bool           // the first preemptor is not recorded
 	forgot    bool           // it has come
 	quotas    bool           // of two flows
+	users     bool           // of tenants, with caps
 	circuits  bool           // engines that fail are shut; the oracle of TestExplain does not know a place that an arrival's event frees
 }
 
@@ -78,7 +79,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *driver {
 	t.Helper()
 	d := &driver{
-		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{}, circuits: seed%3 != 2, quotas: seed%2 == 1,
+		t: t, lot: rand.New(rand.NewPCG(seed, 1)), now: start, counts: map[string]int{}, circuits: seed%3 != 2, quotas: seed%2 == 1, users: seed%4 == 1,
 	}
 	if seed%2 == 0 {
 		d.classes = rand.New(rand.NewPCG(seed, 2))
@@ -144,6 +145,13 @@ func (d *driver) someConfig() dispatch.Config {
 		c.Queue.Roles = map[string]fairqueue.RoleConfig{"admin": {Weight: 3 * fairqueue.WeightOne}}
 		c.Roles = map[string]dispatch.RoleConfig{"student": {MaxInFlight: 2}}
 		c.Quotas.Tenants = map[string]quota.Limit{"flow-1": {Tokens: 200, Window: time.Second}, "flow-2": {Tokens: 900, Window: time.Minute}}
+	}
+	if d.users {
+		c.Queue.Levels = 2
+		c.Queue.ByLevel = []fairqueue.LevelConfig{{}, {Weights: map[string]fairqueue.Weight{"u-1": 3 * fairqueue.WeightOne}, Capacity: c.Queue.FlowCapacity}}
+		if c.Queue.Discipline != fairqueue.OneFlow {
+			c.Levels = []dispatch.LevelCaps{{}, {MaxInFlight: 2 + d.now.Second()%2}}
+		}
 	}
 	c.EnqueueAll = !d.chance(4)
 	c.HoldWhenEmpty = !d.chance(4)
@@ -346,6 +354,12 @@ func (d *driver) arrive() {
 		}
 		a.Path.Role = []string{"", "student", "admin"}[d.machine.Arrived()%3]
 		a.Tenant, a.Uses = a.Flow, int64(d.machine.Arrived()%40)
+	}
+	if d.users {
+		if a.Path == nil {
+			a.Path = &fairqueue.Path{}
+		}
+		a.Path.Under = []string{fmt.Sprint("u-", d.machine.Arrived()%3)}
 	}
 	if d.chance(4) {
 		a.Deadline = d.now.Add(time.Duration(d.lot.IntN(3000)) * time.Millisecond)

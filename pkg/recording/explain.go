@@ -93,13 +93,22 @@ func (e *explanation) arrived(r *request, a *dispatch.Arrival) {
 		return
 	}
 	e.request, e.since = r, e.now
-	e.say("Request %s arrived at %s: flow %q, cost %d, %s.", e.name, e.now.UTC().Format(time.RFC3339Nano), a.Flow, max(1, a.Cost), asks(a))
+	e.say("Request %s arrived at %s: flow %q%s, cost %d, %s.", e.name, e.now.UTC().Format(time.RFC3339Nano), a.Flow, e.userIn(a.Path),
+		max(1, a.Cost), asks(a))
 	if !a.Deadline.IsZero() {
 		e.say("Its client's own deadline was %v later.", a.Deadline.Sub(e.now))
 	}
 	s := e.machine.State()
 	e.say("It found %d requests waiting, of %d flows, and a stock of %d at %d ready endpoints (released below %g, bypass below %g).",
 		s.Queued, s.Flows, s.Stock, s.Ready, s.LowerBound, s.UpperBound)
+}
+
+// userIn says whose user a request is, where tenants have users.
+func (e *explanation) userIn(p *fairqueue.Path) string {
+	if e.machine.Config().Queue.Levels < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (user %q)", under(p, 0))
 }
 
 // asks describes the endpoints that a request may use.

@@ -32,6 +32,15 @@ type waiting struct {
 
 	weight      float64 // of its flow
 	least, most float64 // share that its flow was entitled to
+
+	user   userWait // of its user, where tenants have users
+	ofUser int      // requests that went before it, of its user and tier
+}
+
+// userWait is what its user was entitled to.
+type userWait struct {
+	name                string
+	weight, least, most float64
 }
 
 func newWaiting() waiting { return waiting{rights: map[string]int{}, least: 1} }
@@ -39,20 +48,34 @@ func newWaiting() waiting { return waiting{rights: map[string]int{}, least: 1} }
 // note notes the obstacle of the flow, and its share.
 func (w *waiting) note(f dispatch.FlowState) {
 	w.weight, w.least, w.most = f.Weight, min(w.least, f.Entitled), max(w.most, f.Entitled)
-	if f.Why == w.why {
+	why := f.Why
+	if u := f.User; u != nil {
+		if w.user.name == "" {
+			w.user = userWait{name: u.User, least: 1}
+		}
+		w.user.weight, w.user.least, w.user.most = u.Weight, min(w.user.least, u.Entitled), max(w.user.most, u.Entitled)
+		if u.Capped && why != "cap" {
+			why = userCap
+		}
+	}
+	if why == w.why {
 		return
 	}
-	w.why = f.Why
+	w.why = why
 	switch n := len(w.reasons); {
 	case n < mostNamed:
-		w.reasons = append(w.reasons, waitsFor[f.Why])
+		w.reasons = append(w.reasons, waitsFor[why])
 	case n == mostNamed:
 		w.reasons = append(w.reasons, "so on, by turns")
 	}
 }
 
+// userCap is the reason of a wait for the cap of the request's own user.
+const userCap = "user cap"
+
 // waitsFor says in words what FlowState.Why means.
 var waitsFor = map[string]string{
+	userCap:       "since its user had as many requests in flight as it may have",
 	"stock":       "for the stock to fall below the lower bound, and for its turn",
 	"cap":         "since its flow had as many requests in flight as it may have",
 	"endpoint":    "since no endpoint that it may use had room",
@@ -82,6 +105,9 @@ func (e *explanation) wentBefore(r *request) {
 		if r.Flow() == e.request.Flow() {
 			w.ofFlow++
 			w.costOfFlow += float64(r.Cost())
+			if e.sameUser(r) {
+				w.ofUser++
+			}
 		}
 	}
 	if len(w.before) >= mostNamed {
@@ -114,6 +140,8 @@ func (e *explanation) rightOf(r *request) string {
 		return "it had arrived before"
 	case e.waiting.why == "cap":
 		return "this request's tenant was at its cap"
+	case e.waiting.why == userCap:
+		return "this request's user was at its cap"
 	case e.waiting.why == "endpoint":
 		return "no endpoint that this request may use had room"
 	case e.waiting.why == "busy":
@@ -130,6 +158,8 @@ func (e *explanation) rightOf(r *request) string {
 		return "it is more urgent or costs less, or had arrived before"
 	case inLine:
 		return "it is for other endpoints, which had room"
+	case sameFlow && !e.oneFlow():
+		return "it was its user's turn, by the weights of the tenant's users"
 	default:
 		return "it was its flow's turn, by the flows' weights"
 	}
@@ -146,7 +176,25 @@ func (e *explanation) overtook(r, request *request) bool {
 // of one flow, or the discipline is none.
 func (e *explanation) sameLine(r *request) bool {
 	own := e.request
-	return r.Tier() == own.Tier() && e.classOf(r) == e.classOf(own) && (r.Flow() == own.Flow() || e.oneFlow())
+	return r.Tier() == own.Tier() && e.classOf(r) == e.classOf(own) && (r.Flow() == own.Flow() && e.sameUser(r) || e.oneFlow())
+}
+
+// sameUser reports whether r, which is of the request's tenant, is of its user too; true where tenants have no users.
+func (e *explanation) sameUser(r *request) bool {
+	for depth := range e.machine.Config().Queue.Levels - 1 {
+		if under(r.Path(), depth) != under(e.request.Path(), depth) {
+			return false
+		}
+	}
+	return true
+}
+
+// under returns the key of a flow under another one.
+func under(p *fairqueue.Path, depth int) string {
+	if p == nil || depth >= len(p.Under) {
+		return ""
+	}
+	return p.Under[depth]
 }
 
 // oneFlow reports whether all requests of a class are one flow, whatever they name.
@@ -222,12 +270,19 @@ func (e *explanation) sayWait() {
 		e.say("Its flow, of weight %g, was entitled to %s of its tier while it waited, and got %d of its %d releases (%.0f %%)%s.",
 			w.weight, w.entitled(), w.ofFlow, w.inTier, 100*float64(w.ofFlow)/float64(w.inTier), w.ofCost())
 	}
+	if u := w.user; w.ofFlow > 0 && u.name != "" && !e.oneFlow() {
+		e.say("Its user %q, of weight %g, was entitled to %s of its tier, and got %d of the %d releases of its flow.",
+			u.name, u.weight, span(u.least, u.most), w.ofUser, w.ofFlow)
+	}
 	e.waiting = newWaiting()
 }
 
 // entitled tells the share that the flow was entitled to, which changes as other flows come and go.
-func (w *waiting) entitled() string {
-	least, most := fmt.Sprintf("%.0f %%", 100*w.least), fmt.Sprintf("%.0f %%", 100*w.most)
+func (w *waiting) entitled() string { return span(w.least, w.most) }
+
+// span returns two shares in words, as one if they are the same.
+func span(from, to float64) string {
+	least, most := fmt.Sprintf("%.0f %%", 100*from), fmt.Sprintf("%.0f %%", 100*to)
 	if least == most {
 		return least
 	}

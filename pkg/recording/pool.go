@@ -104,6 +104,11 @@ func (r *Recorder) hidden(cfg dispatch.Config) dispatch.Config {
 	cfg.Queue.Weights = rekeyed(cfg.Queue.Weights, r.hide)
 	cfg.Queue.FlowCapacities = rekeyed(cfg.Queue.FlowCapacities, r.hide)
 	cfg.Quotas.Tenants = rekeyed(cfg.Quotas.Tenants, r.hide)
+	cfg.Queue.ByLevel = slices.Clone(cfg.Queue.ByLevel)
+	for i := range cfg.Queue.ByLevel {
+		l := &cfg.Queue.ByLevel[i]
+		l.Weights, l.Capacities = rekeyed(l.Weights, r.hide), rekeyed(l.Capacities, r.hide)
+	}
 	return cfg
 }
 

@@ -66,8 +66,8 @@ func (p *policyClass) single(names *headerNames, add func(slot)) {
 	}
 }
 
-// classOf returns the class and the priorities that a request names; nil if it names none.
-func (r *Rules) classOf(h *Headers, role string) *fairqueue.Path {
+// classOf returns the class and the priorities that a request names, with its role and its user; nil if there are none.
+func (r *Rules) classOf(h *Headers, role, user string) *fairqueue.Path {
 	p := fairqueue.Path{
 		Role:     role,
 		Class:    strings.TrimSpace(h.first(r.policyClass.class...)),
@@ -77,7 +77,9 @@ func (r *Rules) classOf(h *Headers, role string) *fairqueue.Path {
 	if len(p.Class) > fairqueue.MaxClassName {
 		p.Class = "" // no class has this name, and the waiter and the recording would keep it
 	}
-	if p.Class == "" && p.Priority == 0 && p.Strict == 0 && p.Role == "" {
+	if user != "" {
+		p.Under = []string{user}
+	} else if p.Class == "" && p.Priority == 0 && p.Strict == 0 && p.Role == "" {
 		return nil
 	}
 	return &p

@@ -12,6 +12,10 @@ type Config struct {
 	// split at slashes), "attribute:NAME" or "model". The first source that has a value counts. A request without a value
 	// belongs to the flow "anonymous".
 	FlowKey []string
+	// Levels lists the levels of flows, outermost first (flows.levels): none, one, or two. The first one's Key takes the place of
+	// FlowKey, and must be its only one; with two, the second one's Key has the sources of the users of a tenant, as those of
+	// FlowKey, but not "model". A request without a value belongs to its tenant's user "anonymous".
+	Levels []Level
 	// Models has the targets and criticalities of models (models).
 	Models []Model
 	// Objectives has the priorities of objectives (objectives).
@@ -86,6 +90,12 @@ type Target struct {
 	Name string
 	// Weight is 1 to 1,000,000.
 	Weight int
+}
+
+// Level is a level of flows.
+type Level struct {
+	// Key lists the sources of the keys of its flows, in order. At least one.
+	Key []string
 }
 
 // Objective is a named priority.

@@ -23,6 +23,7 @@
 //	source.go       where an identity may be: a header, metadata, an attribute
 //	tenant.go       the tenant: the first identity; and the names that no tenant can claim
 //	flow.go         the flow: the tenant's, the model's, or a shared one, and its sharers
+//	user.go         the tenant's user, where flows have two levels
 //	role.go         the tenant's role: by its policy, the sources of roles, or the default
 //	hash.go         identities that are hashed: secrets, and long ones
 //	tier.go         the tier: its sources in their order, and the limit by the tenant's policy

@@ -30,6 +30,11 @@ func (r *Rules) sortHeaders() {
 			add(&r.single, r.flow[i].slot)
 		}
 	}
+	for i := range r.userIn {
+		if r.userIn[i].kind == fromHeader {
+			add(&r.single, r.userIn[i].slot)
+		}
+	}
 	for i := range r.roleIn {
 		if r.roleIn[i].kind == fromHeader {
 			add(&r.single, r.roleIn[i].slot)

@@ -35,12 +35,13 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 		return false, err
 	}
 	q.identify(h, in.Context)
+	q.takeUser(h, in.Context)
 	q.takeRole(h, in.Context)
 	q.declare(h, in.Context)
 	if in.End && q.API != NoAPI && q.Model == "" && q.needsModel() {
 		return false, malformed("model", "The request has no body, so the field \"model\" is missing.")
 	}
-	q.Class, q.hints = r.classOf(h, q.Role), r.stated(h)
+	q.Class, q.hints = r.classOf(h, q.Role, q.User), r.stated(h)
 	q.Deadline = r.deadline(h, in.Now)
 	q.readSize(h)
 	q.readSession(h)

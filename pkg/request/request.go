@@ -14,7 +14,9 @@ type Request struct {
 
 	// Tenant is its identity, or "" if no source has found one.
 	Tenant string
-	// Role is the role of its tenant, or "". UnknownRole is set if it named one that does not exist.
+	// User is the user of its tenant, Anonymous if no source has found one, or "" where tenants have no users.
+	User string
+	// Role is the role of its tenant, or of its user where tenants have users, or "". UnknownRole is set if it named one that does not exist.
 	Role        string
 	UnknownRole bool
 	// API is the API of a request that certainly runs a model: a POST to a known path, of any content type, since an engine

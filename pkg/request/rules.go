@@ -11,6 +11,8 @@ type Rules struct {
 	names headerNames
 	ranks tierRanks
 	flow  []source
+	// userIn has the sources of the tenant's user, if tenants have users.
+	userIn []source
 	// flowsOfModels is set if a model's flow may be a request's, and modelFlows has those of the configured targets.
 	flowsOfModels      bool
 	modelFlows         map[string]bool
@@ -71,10 +73,13 @@ func NewRules(cfg *Config) *Rules {
 			r.names.control |= 1 << s
 		}
 	}
-	for _, text := range cfg.FlowKey {
+	for _, text := range cfg.flowKey() {
 		s := r.source(text)
 		r.flow = append(r.flow, s)
 		r.flowsOfModels = r.flowsOfModels || s.kind == fromModel
+	}
+	for _, text := range cfg.userKey() {
+		r.userIn = append(r.userIn, r.source(text))
 	}
 	for _, text := range cfg.RoleSources {
 		r.roleIn = append(r.roleIn, r.source(text))

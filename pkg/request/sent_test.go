@@ -50,7 +50,7 @@ func (l listed) Lists(model string) bool { return slices.Contains(l, model) }
 
 // read reads the headers, and the body if it is needed.
 func (s *sent) read() (*Request, error) {
-	if s.cfg.FlowKey == nil {
+	if s.cfg.FlowKey == nil && s.cfg.Levels == nil {
 		s.cfg = DefaultConfig()
 	}
 	if err := s.cfg.Validate(); err != nil {

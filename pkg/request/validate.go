@@ -1,6 +1,7 @@
 package request
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func (c *Config) Validate() error {
 	oneOf(&ps, invalid.At("RequestBody"), c.RequestBody, BodyAuto, BodyAlways, BodyNever)
 	oneOf(&ps, invalid.At("UnknownModels"), c.UnknownModels, UnknownModelsOwn, UnknownModelsShared)
 	oneOf(&ps, invalid.At("Anonymous"), c.Anonymous, AnonymousModel, AnonymousShared)
-	if c.Anonymous == AnonymousShared && !slices.ContainsFunc(c.FlowKey, func(source string) bool { return source != "model" }) {
+	if c.Anonymous == AnonymousShared && !slices.ContainsFunc(c.flowKey(), func(source string) bool { return source != "model" }) {
 		ps.Add(invalid.At("Anonymous"), string(c.Anonymous), "needs another source in %s than model: no request would have an identity",
 			invalid.At("FlowKey"))
 	}
@@ -61,18 +62,56 @@ func (c *Config) Validate() error {
 	return ps.Err()
 }
 
+// checkFlowKey checks the sources of flows' keys.
 func (c *Config) checkFlowKey(ps *invalid.Problems) {
-	at := invalid.At("FlowKey")
-	if len(c.FlowKey) == 0 {
-		ps.Add(at, invalid.Shown("[]"), "must name at least one source")
-	}
-	checkCount(ps, at, len(c.FlowKey), "sources", maxSources)
 	var sources invalid.Names
-	for i, text := range c.FlowKey {
-		if sources.Check(ps, at.At(i), text) {
-			checkSource(ps, at.At(i), text)
+	check := func(at invalid.Path, key []string) {
+		if len(key) == 0 {
+			ps.Add(at, invalid.Shown("[]"), "must name at least one source")
+		}
+		checkCount(ps, at, len(key), "sources", maxSources)
+		for i, text := range key {
+			if sources.Check(ps, at.At(i), text) {
+				checkSource(ps, at.At(i), text)
+			}
 		}
 	}
+	if len(c.Levels) == 0 {
+		check(invalid.At("FlowKey"), c.FlowKey)
+		return
+	}
+	at := invalid.At("Levels")
+	if n := len(c.Levels); n > maxLevels {
+		ps.Add(at, invalid.Shown(fmt.Sprintf("%d levels", n)), "must be at most %d: tenants and their users", maxLevels)
+	}
+	if len(c.FlowKey) > 0 {
+		ps.Add(invalid.At("FlowKey"), strings.Join(c.FlowKey, ", "), "must not be given beside %s, each of which has its own", at)
+	}
+	for i, l := range c.Levels {
+		check(at.At(i, "Key"), l.Key)
+		if at := slices.Index(l.Key, sourceModel); i > 0 && at >= 0 {
+			ps.Add(invalid.At("Levels", i, "Key", at), sourceModel, "must be header:NAME, metadata:NAMESPACE/PATH or attribute:NAME")
+		}
+	}
+}
+
+// maxLevels is the largest number of levels of flows.
+const maxLevels = 2
+
+// flowKey returns the sources of the flow's key.
+func (c *Config) flowKey() []string {
+	if len(c.Levels) > 0 {
+		return c.Levels[0].Key
+	}
+	return c.FlowKey
+}
+
+// userKey returns the sources of the key of the tenant's user; none if tenants have no users.
+func (c *Config) userKey() []string {
+	if len(c.Levels) > 1 {
+		return c.Levels[1].Key
+	}
+	return nil
 }
 
 // checkRoles checks the sources of roles, and the tiers of each.
@@ -88,8 +127,15 @@ func (c *Config) checkRoles(ps *invalid.Problems) {
 			ps.Add(at.At(i), text, "must be header:NAME, metadata:NAMESPACE/PATH or attribute:NAME")
 		}
 	}
-	if n := headersOf(slices.Concat(c.FlowKey, c.RoleSources)); len(c.RoleSources) > 0 && n > maxSources {
-		ps.Add(at, invalid.Shown(strconv.Itoa(n)+" headers"), "must be at most %d, together with those of %s", maxSources, invalid.At("FlowKey"))
+	flows := invalid.At("FlowKey")
+	if len(c.Levels) > 0 {
+		flows = invalid.At("Levels")
+	}
+	keys := slices.Concat(c.flowKey(), c.userKey())
+	if n := headersOf(keys); n > maxSources { // more than one level has
+		ps.Add(flows, invalid.Shown(strconv.Itoa(n)+" headers"), "must be at most %d", maxSources)
+	} else if n := headersOf(slices.Concat(keys, c.RoleSources)); len(c.RoleSources) > 0 && n > maxSources {
+		ps.Add(at, invalid.Shown(strconv.Itoa(n)+" headers"), "must be at most %d, together with those of %s", maxSources, flows)
 	}
 	names := slices.Sorted(maps.Keys(c.Roles))
 	if c.DefaultRole != "" {

@@ -22,6 +22,10 @@ func withHashedFlows(flow *flowcontrol.Config, streams *extproc.Config) {
 	flow.Queue.Weights = alsoHashed(flow.Queue.Weights)
 	flow.Queue.FlowCapacities = alsoHashed(flow.Queue.FlowCapacities)
 	flow.Quotas.Tenants = alsoHashed(flow.Quotas.Tenants)
+	for i := range flow.Queue.ByLevel {
+		l := &flow.Queue.ByLevel[i]
+		l.Weights, l.Capacities = alsoHashed(l.Weights), alsoHashed(l.Capacities)
+	}
 }
 
 func alsoHashed[V any](of map[string]V) map[string]V {
@@ -64,6 +68,11 @@ func shown(d config.Document, hashed bool) (config.Document, []config.Problem) {
 		}
 	}
 	d.Flows.Weights, d.Flows.Capacities = onlyHashed(d.Flows.Weights), onlyHashed(d.Flows.Capacities)
+	d.Flows.Levels = slices.Clone(d.Flows.Levels)
+	for i := range d.Flows.Levels {
+		l := &d.Flows.Levels[i]
+		l.Weights, l.Capacities = onlyHashed(l.Weights), onlyHashed(l.Capacities)
+	}
 	d.TenantPolicies = onlyHashed(d.TenantPolicies)
 	return d, warnings
 }

@@ -1,0 +1,130 @@
+package dispatch
+
+import (
+	"strconv"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// Where requests name two flows (fairqueue.Config.Levels), the outer one is a tenant's and the inner one that of a user of the
+// tenant. A user has accounts like a tenant's, so all that concerns caps is the same for both, except that a user has no cap at
+// single endpoints. So only what the user itself holds matters to it: it is parked in all its lanes or in none, and awaits no
+// room. It is parked under its tenant, whose other users go on. A request at its user's cap, whose tier may preempt, takes over a
+// lease of the same user.
+
+// users are the accounts of users, by the names of their tenants and their own.
+type users struct {
+	on bool // tenants have users
+	flowAccounts
+	name []byte // reused
+}
+
+// userName is what a user is called.
+type userName struct {
+	above *tenant
+	under []string // fairqueue.Path.Under of its requests
+}
+
+// userOf returns the account of w's user in its tier; nil if tenants have no users, or w is not counted yet.
+func userOf(w *Waiter) *flowAccount {
+	if w.rare == nil {
+		return nil
+	}
+	return w.rare.user
+}
+
+// appendUser appends the name of a user of a tenant, which no other user has.
+func (m *Machine) appendUser(b []byte, tenant string, p *fairqueue.Path) []byte {
+	add := func(name string) { b = append(append(strconv.AppendInt(b, int64(len(name)), 10), ':'), name...) }
+	add(tenant)
+	for i := range m.config.Queue.Levels - 1 {
+		if p != nil && i < len(p.Under) {
+			add(p.Under[i])
+		} else {
+			add("")
+		}
+	}
+	return b
+}
+
+// countUser counts w, whose tenant is counted already, as a waiting request of its user.
+func (m *Machine) countUser(w *Waiter) {
+	m.users.name = m.appendUser(m.users.name[:0], w.queued.Flow, w.queued.Path)
+	key := ""
+	if known := m.users.known[string(m.users.name)]; known != nil {
+		key = known.key
+	} else {
+		key = string(m.users.name)
+	}
+	a := m.users.addWaiter(w.queued.Tier, key)
+	u := a.tenant
+	if u.user == nil {
+		u.user = new(userName)
+		if w.queued.Path != nil {
+			u.user.under = w.queued.Path.Under
+		}
+	}
+	u.user.above = w.flow.tenant
+	w.rarely().user = a
+}
+
+// uncountUser stops counting w as a waiting request of its user.
+func (m *Machine) uncountUser(w *Waiter) { m.users.removeWaiter(userOf(w)) }
+
+// uncountUsersLease counts one lease fewer of the user of l, which has been settled.
+func (m *Machine) uncountUsersLease(l *Lease) {
+	u := userOf(l.Waiter())
+	u.removeLease(l.held.Tokens())
+	m.users.restIfIdle(u)
+}
+
+// userLimit returns the cap of each user whose role has none.
+func (m *Machine) userLimit() limit {
+	if last := len(m.config.Levels) - 1; last > 0 {
+		return limit{m.config.Levels[last].MaxInFlight, m.config.Levels[last].MaxTokensInFlight}
+	}
+	return limit{}
+}
+
+// userAtCap reports whether w's user holds as much as it may.
+func (m *Machine) userAtCap(w *Waiter) bool {
+	u := userOf(w)
+	return u != nil && m.atCap(u.tenant)
+}
+
+// holderOf returns whose leases w may take over at a cap: its user's if that is at its cap, else its tenant's.
+func (m *Machine) holderOf(w *Waiter) *tenant {
+	if u := userOf(w); u != nil && m.atCap(u.tenant) {
+		return u.tenant
+	}
+	return w.flow.tenant
+}
+
+// unparkUser unparks the waiters of a user, of every tier.
+func (m *Machine) unparkUser(u *tenant) {
+	for _, a := range u.flows {
+		if a.waiting > 0 {
+			m.queue.UnparkUnder(a.tier, u.user.above.key, u.user.under)
+		}
+	}
+}
+
+// reparkUser parks the waiters of a user exactly if it is at its cap.
+func (m *Machine) reparkUser(u *tenant) {
+	u.changed = false
+	u.parked = m.capped && u.waiting > 0 && m.atCap(u)
+	if !u.parked {
+		m.unparkUser(u)
+		return
+	}
+	var few [4]*fairqueue.Request
+	for _, a := range u.flows {
+		if a.waiting == 0 {
+			continue
+		}
+		for _, r := range m.queue.HeadsUnder(a.tier, u.user.above.key, u.user.under, few[:0]) {
+			m.queue.ParkUnder(r)
+		}
+		m.requestSwap(u, a.tier)
+	}
+}
