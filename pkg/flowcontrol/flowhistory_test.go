@@ -212,18 +212,24 @@ func TestEntitledSharesBeyondTheLimit(t *testing.T) {
 func TestRecentWaits(t *testing.T) {
 	var r recentWaits
 	now, random := time.Unix(1_000_000, 0), rand.New(rand.NewPCG(1, 2))
+	r.quantiles(now)
 	for range 1000 { // old ones, all longer
-		r.observe(now, time.Hour)
+		r.observe(time.Hour)
 	}
-	now = now.Add(recentMinutes * time.Minute)
 	var waits []time.Duration
 	for i := range 10_000 {
 		wait := time.Duration(math.Exp(random.Float64()*14) * 1e6) // 1 ms to 20 minutes
 		waits = append(waits, wait)
-		r.observe(now.Add(time.Duration(i)*20*time.Millisecond), wait)
+		if i%100 == 0 { // a reading every two seconds, from a minute later on
+			r.quantiles(now.Add(time.Minute + time.Duration(i)*20*time.Millisecond))
+		}
+		r.observe(wait)
+	}
+	if q := r.quantiles(now.Add(299 * time.Second)); q.N != 11_000 || q.P99 < 50*time.Minute {
+		t.Fatalf("before five minutes are over: %+v", q)
 	}
 	slices.Sort(waits)
-	q := r.quantiles(now.Add(200 * time.Second))
+	q := r.quantiles(now.Add(300 * time.Second))
 	if q.N != 10_000 {
 		t.Fatalf("%d waits", q.N)
 	}
@@ -232,12 +238,17 @@ func TestRecentWaits(t *testing.T) {
 			t.Errorf("%d %%: %v, want %v", percent, got, exact)
 		}
 	}
-	if q := r.quantiles(now.Add(time.Hour)); q != (WaitQuantiles{}) {
+	// What came since the last reading counts once more, however long ago that was.
+	r.observe(time.Second)
+	if q := r.quantiles(now.Add(time.Hour)); q.N < 1 || q.N > 2001 {
 		t.Errorf("after an hour: %+v", q)
 	}
-	r.observe(now.Add(time.Hour), 1000*time.Hour) // more than is told apart
-	r.observe(now, -time.Second)                  // of a clock that was set back
-	if q := r.quantiles(now.Add(time.Hour)); q.N != 2 || q.Median != waitUnit/2 || q.P99 < 24*time.Hour {
+	if q := r.quantiles(now.Add(time.Hour + 5*time.Minute)); q != (WaitQuantiles{}) {
+		t.Errorf("after five minutes more: %+v", q)
+	}
+	r.observe(1000 * time.Hour) // more than is told apart
+	r.observe(-time.Second)     // of a clock that was set back
+	if q := r.quantiles(now); q.N != 2 || q.Median != waitUnit/2 || q.P99 < 24*time.Hour {
 		t.Errorf("of extremes: %+v", q)
 	}
 }

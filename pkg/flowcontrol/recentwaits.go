@@ -3,15 +3,21 @@ package flowcontrol
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // recentWaits has the waits of the last recentMinutes minutes, each to an eighth of the next lower power of two, so that
 // their quantiles are known within a sixteenth. It takes the same memory however many there are.
+//
+// A wait is counted without a look at the clock: readers alone say when a minute is over. So the waits since the last reading
+// count as of one minute, also if that was longer ago.
 type recentWaits struct {
-	mu      sync.Mutex
-	minute  int64 // the newest one
-	minutes [recentMinutes][waitSteps]uint32
+	newest  atomic.Uint32 // the minute that counts now
+	minutes [recentMinutes][waitSteps]atomic.Uint32
+
+	mu    sync.Mutex
+	begun time.Time // guarded by mu: when the newest minute has begun
 }
 
 const (
@@ -43,21 +49,26 @@ func middleOf(step int) time.Duration {
 	return time.Duration(step-8*double)*waitUnit<<double + waitUnit<<double/2
 }
 
-// observe adds a wait that has ended now.
-func (r *recentWaits) observe(now time.Time, wait time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.advance(now)
-	r.minutes[r.minute%recentMinutes][stepOf(wait)]++
-}
+// observe adds a wait that has ended.
+func (r *recentWaits) observe(wait time.Duration) { r.minutes[r.newest.Load()][stepOf(wait)].Add(1) }
 
-// advance forgets the minutes that have passed.
+// advance forgets the minutes that have passed, but what came since the last reading.
 func (r *recentWaits) advance(now time.Time) {
-	minute := max(r.minute, now.Unix()/60) // a clock that is set back changes nothing
-	for m := max(r.minute+1, minute-recentMinutes+1); m <= minute; m++ {
-		clear(r.minutes[m%recentMinutes][:])
+	if r.begun.IsZero() {
+		r.begun = now
 	}
-	r.minute = minute
+	passed := now.Sub(r.begun) / time.Minute
+	if passed <= 0 {
+		return
+	}
+	for range min(passed, recentMinutes-1) {
+		next := (r.newest.Load() + 1) % recentMinutes
+		for step := range r.minutes[next] {
+			r.minutes[next][step].Store(0)
+		}
+		r.newest.Store(next)
+	}
+	r.begun = r.begun.Add(passed * time.Minute)
 }
 
 // quantiles returns the quantiles of the recent waits.
@@ -67,9 +78,10 @@ func (r *recentWaits) quantiles(now time.Time) (q WaitQuantiles) {
 	r.advance(now)
 	var sums [waitSteps]uint64
 	for i := range r.minutes {
-		for step, n := range r.minutes[i] {
-			sums[step] += uint64(n)
-			q.N += uint64(n)
+		for step := range r.minutes[i] {
+			n := uint64(r.minutes[i][step].Load())
+			sums[step] += n
+			q.N += n
 		}
 	}
 	rank := func(percent uint64) time.Duration {

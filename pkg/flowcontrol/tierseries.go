@@ -66,7 +66,7 @@ func (s *tierSeries) ended(o Outcome, w *waiter) {
 	s.outcomes[o].Inc()
 	if w.WasQueued() {
 		s.wait.Observe(w.Waited().Seconds())
-		s.recent.observe(time.Now(), w.Waited())
+		s.recent.observe(w.Waited())
 	}
 }
 
