@@ -136,7 +136,7 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 		counter(a.displaced, t.Displaced, t.Name)
 		counter(a.promotions, t.Promotions, t.Name)
 		reservedHigher += t.Reserved
-		if waits := a.controller.TierCounts(t.Name).Waits; waits.N > 0 {
+		if waits := a.controller.RecentWaits(t.Name); waits.N > 0 {
 			gauge(a.tierWaits, waits.Median.Seconds(), t.Name, "0.5")
 			gauge(a.tierWaits, waits.P90.Seconds(), t.Name, "0.9")
 			gauge(a.tierWaits, waits.P99.Seconds(), t.Name, "0.99")

@@ -7,7 +7,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type flowHistory struct {
 	flows                       *flowMetrics
 	waiting, inFlight, requests *prometheus.Desc
-	rejections, tokens          *prometheus.Desc
+	served, rejections, tokens  *prometheus.Desc
 }
 
 func newFlowHistory(flows *flowMetrics) *flowHistory {
@@ -16,6 +16,7 @@ func newFlowHistory(flows *flowMetrics) *flowHistory {
 	}
 	return &flowHistory{
 		flows:    flows,
+		served:   desc("served_cost_total", "Cost of the requests dispatched, by flow, as charged then: with cost: tokens, the estimates."),
 		waiting:  desc("queue_length", "Requests of a flow that wait in the queue now."),
 		inFlight: desc("in_flight", "Requests of a flow that are dispatched and not complete."),
 		requests: desc("requests_total", "Requests of a flow that have ended, served or not; flow is empty where it was not yet known."),
@@ -28,7 +29,7 @@ func newFlowHistory(flows *flowMetrics) *flowHistory {
 
 // Describe implements prometheus.Collector.
 func (h *flowHistory) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{h.waiting, h.inFlight, h.requests, h.rejections, h.tokens} {
+	for _, d := range []*prometheus.Desc{h.served, h.waiting, h.inFlight, h.requests, h.rejections, h.tokens} {
 		out <- d
 	}
 }
@@ -42,6 +43,11 @@ func (h *flowHistory) Collect(out chan<- prometheus.Metric) {
 		counter := func(d *prometheus.Desc, v float64, labels ...string) {
 			out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{s.flow}, labels...)...)
 		}
+		var served uint64
+		for _, cost := range s.served.all {
+			served += cost
+		}
+		counter(h.served, float64(served))
 		gauge(h.waiting, s.waiting.Load())
 		gauge(h.inFlight, s.inFlight.Load())
 		further := s.furtherNow()

@@ -14,17 +14,12 @@ import (
 type flowMetrics struct {
 	known  labelled[string, *flowSeries]
 	beyond atomic.Pointer[flowSeries] // the series of flows beyond the limit; nil: there are none yet
-	cost   *prometheus.CounterVec
 	actual *prometheus.CounterVec
 	wrong  *prometheus.CounterVec
 	wait   *prometheus.SummaryVec // without quantiles: sum and count only
 }
 
 func (m *flowMetrics) init(limit int) {
-	m.cost = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "weir", Name: "flow_served_cost_total",
-		Help: "Cost of the requests dispatched, by flow, as charged then: with cost: tokens, the estimates.",
-	}, []string{"flow"})
 	m.actual = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "flow_actual_cost_total",
 		Help: "Real cost of a flow's requests that have ended, where it became known.",
@@ -65,14 +60,14 @@ func (m *flowMetrics) labelOf(flow string) string {
 type flowSeries struct {
 	// Immutable.
 	flow                string
-	served              prometheus.Counter
 	wait                prometheus.Observer
 	actual, over, under prometheus.Counter
 	others              func() *flowSeries // the series of flows beyond the limit
 
+	// The counts that each request changes; they are together, in one line of a processor's cache.
 	waiting, inFlight atomic.Int64  // requests of the flow
 	requests          atomic.Uint64 // requests that have ended
-	tiers             atomic.Pointer[servedInTier]
+	served            servedInTier  // the cost in the first tier, and a list with the others
 
 	// Guarded by mu.
 	mu      sync.Mutex
@@ -83,7 +78,7 @@ type flowSeries struct {
 func (m *flowMetrics) series(flow string) *flowSeries {
 	return &flowSeries{
 		flow: flow, others: m.known.others,
-		served: m.cost.WithLabelValues(flow), wait: m.wait.WithLabelValues(flow),
+		wait:   m.wait.WithLabelValues(flow),
 		actual: m.actual.WithLabelValues(flow),
 		over:   m.wrong.WithLabelValues(flow, "over"), under: m.wrong.WithLabelValues(flow, "under"),
 	}
@@ -93,7 +88,6 @@ func (m *flowMetrics) drop(flow string, s *flowSeries) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropped = true
-	m.cost.DeleteLabelValues(flow)
 	m.actual.DeleteLabelValues(flow)
 	m.wrong.DeleteLabelValues(flow, "over")
 	m.wrong.DeleteLabelValues(flow, "under")
@@ -137,9 +131,7 @@ func (s *flowSeries) countRejection(o Outcome) (shown bool) {
 // dispatched counts a request that has its lease.
 func (s *flowSeries) dispatched(w *waiter) {
 	s.inFlight.Add(1)
-	s.served.Add(float64(w.Cost()))
-	s.in(w.tier).Add(uint64(w.Cost()))
-	w.tier.served.Add(uint64(w.Cost()))
+	s.served.in(w.tier).Add(uint64(w.Cost()))
 }
 
 // used counts the tokens that the answer to a request for a model has reported.
@@ -160,25 +152,34 @@ func (s *flowSeries) cost(charged, actual fairqueue.Cost) {
 }
 
 // servedInTier is the cost of a flow's requests that were dispatched in a tier. The tiers of a flow are a list that only
-// grows, most often by one.
+// grows, most often to one.
 type servedInTier struct {
-	tier *tierSeries
+	tier atomic.Pointer[tierSeries] // nil: none yet
 	cost atomic.Uint64
-	next *servedInTier
+	next atomic.Pointer[servedInTier]
 }
 
 // in returns the cost of the flow's requests in a tier.
-func (s *flowSeries) in(tier *tierSeries) *atomic.Uint64 {
+func (s *servedInTier) in(tier *tierSeries) *atomic.Uint64 {
 	for {
-		first := s.tiers.Load()
-		for t := first; t != nil; t = t.next {
-			if t.tier == tier {
-				return &t.cost
-			}
+		switch is := s.tier.Load(); {
+		case is == tier, is == nil && s.tier.CompareAndSwap(nil, tier):
+			return &s.cost
+		case is == nil: // another goroutine has just taken it
+			continue
 		}
-		added := &servedInTier{tier: tier, next: first}
-		if s.tiers.CompareAndSwap(first, added) {
-			return &added.cost
+		if s.next.Load() == nil {
+			s.next.CompareAndSwap(nil, &servedInTier{})
+		}
+		s = s.next.Load()
+	}
+}
+
+// all yields the tiers with their costs.
+func (s *servedInTier) all(yield func(tier string, cost uint64) bool) {
+	for ; s != nil; s = s.next.Load() {
+		if tier := s.tier.Load(); tier != nil && !yield(tier.name, s.cost.Load()) {
+			return
 		}
 	}
 }
@@ -212,8 +213,8 @@ func (c *RequestQueueController) FlowCounts() []FlowCounts {
 			Flow: s.flow, Waiting: s.waiting.Load(), InFlight: s.inFlight.Load(), Rejections: s.rejections(), Requests: s.requests.Load(),
 			Served: map[string]uint64{},
 		}
-		for t := s.tiers.Load(); t != nil; t = t.next {
-			of.Served[t.tier.name] += t.cost.Load()
+		for tier, cost := range s.served.all {
+			of.Served[tier] += cost
 		}
 		counts = append(counts, of)
 	}

@@ -90,7 +90,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	}
 	m.collectable = []prometheus.Collector{
 		m.requests, m.length, m.latency, m.stock, m.bypass, m.expired, m.cancelled, m.pushErrors,
-		m.flows.cost, m.flows.actual, m.flows.wrong, m.flows.wait, newFlowHistory(&m.flows),
+		m.flows.actual, m.flows.wrong, m.flows.wait, newFlowHistory(&m.flows),
 		m.tiers.requests, m.tiers.wait, m.classes.length, m.classes.tokens, m.classes.backpressure, m.classes.wait,
 		m.accounts,
 	}

@@ -2,7 +2,6 @@ package flowcontrol
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,7 +37,6 @@ type tierSeries struct {
 	outcomes [NumOutcomes]prometheus.Counter
 	wait     prometheus.Observer
 	recent   recentWaits
-	served   atomic.Uint64 // cost of the requests dispatched
 }
 
 // of returns the series of a tier; it looks up labels only the first time. In the explorer, which has no metrics, it
@@ -77,16 +75,9 @@ func (c *RequestQueueController) nameTiers() {
 	}
 }
 
-// TierCounts are counts of a tier since the start, and of its recent waits.
-type TierCounts struct {
-	Served uint64 // cost of the requests dispatched
-	Waits  WaitQuantiles
-}
-
-// TierCounts returns the counts of a tier. It takes no lock that a decision takes.
-func (c *RequestQueueController) TierCounts(tier string) TierCounts {
-	s := c.metrics.tiers.of(tier)
-	return TierCounts{Served: s.served.Load(), Waits: s.recent.quantiles(time.Now())}
+// RecentWaits returns the quantiles of the recent waits in a tier. It takes no lock that a decision takes.
+func (c *RequestQueueController) RecentWaits(tier string) WaitQuantiles {
+	return c.metrics.tiers.of(tier).recent.quantiles(time.Now())
 }
 
 // pressure returns how close a tier is to its limits, 0 to 1: of its queue, and of the stock that is not reserved for
