@@ -52,7 +52,7 @@ func (st *mainStream) outcome() flowcontrol.Outcome {
 
 // tellEnd writes the request's line, and tells the tail. It is called once, after settle.
 func (st *mainStream) tellEnd() {
-	tailed := st.server.tailed()
+	tailed := st.server.tailed() || st.rejection != nil && st.server.tail != nil
 	if !st.line.logged && !tailed {
 		return
 	}

@@ -238,7 +238,7 @@ func TestRecentWaits(t *testing.T) {
 			t.Errorf("%d %%: %v, want %v", percent, got, exact)
 		}
 	}
-	// What came since the last reading counts once more, however long ago that was.
+	// Waits since the last reading count once more, however long ago that was.
 	r.observe(time.Second)
 	if q := r.quantiles(now.Add(time.Hour)); q.N < 1 || q.N > 2001 {
 		t.Errorf("after an hour: %+v", q)

@@ -3,6 +3,8 @@ package leader
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -22,6 +24,8 @@ type Elector struct {
 	resign context.CancelFunc
 	gone   chan struct{} // closed: and the Lease is given up, or will not be
 	over   chan struct{} // closed: and it does not lead any more
+
+	leader atomic.Pointer[string] // the pod of the Lease's holder, as last seen
 
 	// Owned by Run.
 	election election
@@ -51,6 +55,14 @@ func NewElector(
 func (e *Elector) Resign() (given, succeeded <-chan struct{}) {
 	e.resign()
 	return e.gone, e.over
+}
+
+// Leader returns the name of the pod that leads, as far as this replica has seen; "" if none does or none was seen.
+func (e *Elector) Leader() string {
+	if pod := e.leader.Load(); pod != nil {
+		return *pod
+	}
+	return ""
 }
 
 // Run takes part in the election until ctx is done or Resign is called; it returns nil when ctx is done. A leader whose
@@ -213,8 +225,13 @@ func (e *Elector) call(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// tell calls changed if something has.
+// tell notes the leader, and calls changed if this replica begins or ends to lead.
 func (e *Elector) tell() {
+	pod := ""
+	if e.election.lease != nil {
+		pod, _, _ = strings.Cut(holderOf(e.election.lease), "_")
+	}
+	e.leader.Store(&pod)
 	if e.election.leads == e.told {
 		return
 	}

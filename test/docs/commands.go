@@ -21,6 +21,7 @@ var letOut = map[string]string{
 	"bin/weir engine":              "it serves until a signal; TestEngineServes",
 	"bin/weir doctor --kubernetes": "TestDoctorOfACluster",
 	"curl -d":                      "TestFaultsOnDemand",
+	"bin/weir tail":                "it waits for requests until a signal; TestTailPage and TestTailCommand",
 	"curl -X DELETE localhost:8000/debug/faults": "TestFaultsOnDemand",
 	"make build":        "the test has built the programs",
 	"make demo":         "80 s; cmd/weir tests its parts",

@@ -30,6 +30,7 @@ type App struct {
 	pool     *Pool
 
 	reading recordingReading
+	rates   rates
 
 	listeners     listeners
 	followed      []func(*datastore.Files) error // certificates and authorities

@@ -29,6 +29,8 @@ func newDebugServer(a *App) *http.Server {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = page.WriteTo(w)
 	})
+	mux.HandleFunc("GET /debug/status", a.statusDocumentPage)
+	mux.HandleFunc("GET /debug/tail", a.tailPage)
 	mux.HandleFunc("GET /debug/flows", a.flowsPage)
 	mux.HandleFunc("GET /debug/statistics", a.statisticsPage)
 	recordingPage := a.recordingPage

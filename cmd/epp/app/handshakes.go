@@ -131,6 +131,13 @@ func (t *tellings) summary(now time.Time) string {
 	return fmt.Sprintf("%d failed\t%s; the last one %v ago", total, strings.Join(parts, ", "), now.Sub(t.latest).Round(time.Second))
 }
 
+// failedLately reports whether a handshake has failed within the time before now.
+func (t *tellings) failedLately(now time.Time, within time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.latest.IsZero() && now.Sub(t.latest) < within
+}
+
 // due reports whether a reason is to be logged now, and remembers it.
 func (t *tellings) due(reason string, now time.Time) bool {
 	t.mu.Lock()

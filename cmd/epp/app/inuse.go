@@ -46,6 +46,13 @@ func (c *configuration) refuse(err error) {
 	c.refused = err
 }
 
+// isRefused reports whether there is a newer document that is invalid.
+func (c *configuration) isRefused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused != nil
+}
+
 // summary returns the source and the age on one line, and whether there is a newer, invalid document.
 func (c *configuration) summary(now time.Time) string {
 	c.mu.Lock()

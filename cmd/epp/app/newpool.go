@@ -57,7 +57,7 @@ func newPool(
 		Controller: extproc.Controlled(p.controller),
 		Picker:     picker{&p.prepared, &p.lengths, p.index, &p.adapters},
 		Log:        log.WithName("extproc"),
-		Registerer: p.registerer, NameRequests: p.recorder != nil,
+		Registerer: p.registerer, NameRequests: p.recorder != nil, Tail: &p.tail,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("app: %w", err)

@@ -34,6 +34,7 @@ type Pool struct {
 	server     *extproc.Server
 	recorder   *recording.Recorder // nil: none
 	index      *prefix.Index       // the endpoints' cached prompts
+	tail       tail                // its own comments name its guards
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
 	naming     naming              // its own comments name its guards
 

@@ -1,0 +1,243 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/status"
+	"github.com/weir-epp/weir/internal/version"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+// statusDocumentPage writes the state of this epp as JSON, for weir status and weir top.
+func (a *App) statusDocumentPage(w http.ResponseWriter, r *http.Request) {
+	q, err := status.ParseQuery(r.URL.Query())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	text, err := a.statusDocument(&q, time.Now()).Encode()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // an error: the reader is gone
+}
+
+// statusDocument returns the state of this epp, with the rows that a query wants.
+func (a *App) statusDocument(q *status.Query, now time.Time) *status.Document {
+	p, c := a.pool, a.configuration.current()
+	loads := p.loads()
+	new := &counts{at: now, flows: map[string]flowcontrol.FlowCounts{}, engines: map[string]answers{}, recent: map[string]uint64{}}
+	new.ended, new.refused = p.controller.Ended()
+	for _, f := range p.controller.FlowCounts() {
+		new.flows[f.Flow] = f
+	}
+	for i := range loads {
+		new.engines[loads[i].Address] = loads[i].answers()
+	}
+	d := &status.Document{
+		Schema: status.Schema, At: now, Version: fmt.Sprint(version.Info()), Reasons: []status.Reason{}, Tiers: []status.Tier{}, Engines: []status.Engine{},
+		Flows: []status.Flow{}, Rejections: []status.Rejection{},
+	}
+	for _, t := range p.controller.Tiers() {
+		waits := p.controller.RecentWaits(t.Name)
+		d.Tiers = append(d.Tiers, status.Tier{
+			Name: t.Name, Waiting: t.Queued, Limit: t.Limit, InFlight: t.InFlight, Reserved: t.Reserved, Displaced: t.Displaced, Promotions: t.Promotions,
+			Waits: waits.N, Median: waits.Median.Seconds(), P90: waits.P90.Seconds(), P99: waits.P99.Seconds(),
+		})
+	}
+	old, window := a.rates.before(new)
+	d.WindowSeconds = window.Seconds()
+	for i := range d.Tiers {
+		name := d.Tiers[i].Name
+		new.recent[name] = new.servedSince(old, name)
+		d.Tiers[i].Served = perSecond(0, new.recent[name], window)
+	}
+	d.Pool = a.poolStatus(&c, loads)
+	d.Pool.Requests, d.Pool.Rejected = perSecond(old.ended, new.ended, window), perSecond(old.refused, new.refused, window)
+	for i := range loads {
+		d.Engines = append(d.Engines, p.engineStatus(&loads[i], now, old, window))
+	}
+	d.Flows, d.LeftOut.Flows = a.flowsStatus(q, old, new)
+	for _, e := range p.tail.rejections() {
+		d.Rejections = append(d.Rejections, status.Rejection{At: e.At, ID: e.ID, Flow: e.Flow, Tier: e.Tier, Model: e.Model, Outcome: e.Outcome.String(), Text: e.Err.Error()})
+	}
+	d.Reasons = append(d.Reasons, a.reasons(d, now)...)
+	d.Healthy = len(d.Reasons) == 0
+	d.Select(q)
+	return d
+}
+
+// poolStatus returns the state of the whole.
+func (a *App) poolStatus(c *config.Document, loads []load) status.Pool {
+	s := a.pool.controller.State()
+	p := status.Pool{
+		Name: a.options.poolLabel(), Profile: c.Profile, Ready: a.readiness.ready(), Lacks: a.readiness.lacks(), Draining: s.Draining, Hashed: a.options.HashFlowKeys,
+		Leads: a.readiness.have(leading), Leader: a.pool.leader(), Engines: len(loads), Waiting: s.Queued, WaitingFlows: s.Flows,
+		QueueCapacity: int(c.FairRequestQueue.TotalCapacity), Stock: s.Stock, Elsewhere: a.pool.foreignTotal.Load(), Streams: a.pool.server.Streams(),
+	}
+	for i := range loads {
+		p.ReadyEngines += one(loads[i].Ready)
+	}
+	if !s.Unbounded {
+		p.LowerBound, p.UpperBound = &s.LowerBound, &s.UpperBound
+	}
+	return p
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// leader returns the name of the pod that leads; "" without an election, or if it is not known.
+func (p *Pool) leader() string {
+	if p.replication == nil || p.replication.elector == nil {
+		return ""
+	}
+	return p.replication.elector.Leader()
+}
+
+// answers returns the numbers of the endpoint's answers.
+func (l *load) answers() (n answers) {
+	for _, of := range l.engine.Answers {
+		n.all += of
+	}
+	n.failed = l.engine.Answers[5]
+	return n
+}
+
+func (p *Pool) engineStatus(l *load, now time.Time, old *counts, window time.Duration) status.Engine {
+	before, n := old.engines[l.Address], l.answers()
+	e := status.Engine{
+		Address: l.Address, Ready: l.Ready, Role: cmp.Or(l.Work.String(), "both"), InFlight: l.InFlight, Foreign: l.Foreign, Models: len(l.Models),
+		Answers: perSecond(before.all, n.all, window), Failures: perSecond(before.failed, n.failed, window), Circuit: l.circuit(),
+		Service: l.engine.Service.Seconds(), Oldest: l.oldest(now).Seconds(),
+	}
+	if !l.Unbounded {
+		bound := l.upper()
+		e.Bound = &bound
+		if bound > 0 {
+			fill := float64(l.InFlight+l.Foreign) / bound
+			e.Fill = &fill
+		}
+	}
+	if m, known := p.engineOf(l.ID); known {
+		e.Metrics = &status.EngineMetrics{
+			Running: int(m.Running), Waiting: int(m.Lacking), Cache: float64(m.CacheUsed) / scheduling.Millionths, Age: now.Sub(m.At).Seconds(),
+		}
+	}
+	return e
+}
+
+// flowsAsked bounds the flows whose state is asked for beyond the query's: those that expire first, of which some may have no
+// series of their own.
+const flowsAsked = 200
+
+// flowsStatus returns the state of the flows that a query may want: those first by its order that have series of their own,
+// and of all flows with waiting requests those that expire first. Under the lock it looks at these alone. Flows that do nothing
+// are rows only if the query has a part of their name. left is the number of flows that it has left out.
+func (a *App) flowsStatus(q *status.Query, old, new *counts) (rows []status.Flow, left int) {
+	p, window := a.pool, new.at.Sub(old.at)
+	var names []string
+	for name, f := range new.flows {
+		idle := f.Waiting == 0 && f.InFlight == 0 && f.Requests == old.flows[name].Requests
+		if name != "" && q.MatchesFlow(name) && (!idle || q.Only+q.Flow != "") {
+			names = append(names, name)
+		}
+	}
+	if q.Only != "" && names == nil {
+		names = []string{q.Only} // it may be one without series
+	}
+	order := func(name string) float64 { return orderOf(q.SortFlows, old.flows[name], new.flows[name], window) }
+	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(order(y), order(x)), cmp.Compare(x, y)) })
+	left = max(0, len(names)-q.Flows)
+	names = names[:len(names)-left]
+	states := p.controller.FlowsOf(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == flowcontrol.OtherFlows }))
+	if q.Only == "" {
+		states = append(states, p.controller.Flows(flowsAsked)...)
+	}
+	seen, shown := map[[3]string]bool{}, map[string]bool{}
+	rows = []status.Flow{}
+	for i := range states {
+		s := &states[i]
+		key := [3]string{s.Flow, s.Tier, s.Class}
+		if seen[key] || !q.MatchesFlow(s.Flow) {
+			continue
+		}
+		seen[key], shown[s.Flow] = true, s.Flow != flowcontrol.OtherFlows
+		row := status.Flow{
+			Flow: s.Flow, Tier: s.Tier, Class: s.Class, Waiting: s.Waiting, WaitingCost: s.WaitingCost, Since: s.Since, Why: s.Why, InFlight: s.InFlight,
+			Weight: s.Weight,
+		}
+		if s.Waiting > 0 {
+			row.Entitled = &s.Entitled
+		}
+		rows = append(rows, row)
+	}
+	for _, name := range names { // those that neither wait nor run now, and the others together
+		if f := new.flows[name]; !shown[name] {
+			rows = append(rows, status.Flow{Flow: name, Tier: onlyTier(&f), Waiting: int(f.Waiting), InFlight: int(f.InFlight)})
+		}
+	}
+	for i := range rows {
+		rateFlow(&rows[i], old, new, window)
+	}
+	return rows, left
+}
+
+// rateFlow adds the rates and the attained share of a flow that has series.
+func rateFlow(row *status.Flow, old, new *counts, window time.Duration) {
+	f, known := new.flows[row.Flow]
+	if !known || window <= 0 || row.Flow == flowcontrol.OtherFlows && row.Tier != "" { // a tenant that is really called so
+		return
+	}
+	before := old.flows[row.Flow]
+	requests, rejected := perSecond(before.Requests, f.Requests, window), perSecond(before.Rejections, f.Rejections, window)
+	row.Requests, row.Rejected = &requests, &rejected
+	if all := new.recent[row.Tier]; all > 0 {
+		share := float64(since(before.Served[row.Tier], f.Served[row.Tier])) / float64(all)
+		row.Attained = &share
+	}
+}
+
+// onlyTier returns the tier of a flow that has been in one only.
+func onlyTier(f *flowcontrol.FlowCounts) string {
+	if len(f.Served) == 1 && f.Flow != flowcontrol.OtherFlows {
+		for tier := range f.Served {
+			return tier
+		}
+	}
+	return ""
+}
+
+// orderOf returns by how much a flow comes before others in an order, as far as counts tell. Flows that have waited longest
+// are among those that expire first.
+func orderOf(order string, old, new flowcontrol.FlowCounts, window time.Duration) float64 {
+	switch order {
+	case "in-flight":
+		return float64(new.InFlight)
+	case "rate":
+		return perSecond(old.Requests, new.Requests, window)
+	case "rejections":
+		return perSecond(old.Rejections, new.Rejections, window)
+	case "attained":
+		var cost uint64
+		for tier, n := range new.Served {
+			cost += n - min(n, old.Served[tier])
+		}
+		return float64(cost)
+	case "flow":
+		return 0
+	}
+	return float64(new.Waiting)
+}

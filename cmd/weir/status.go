@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/status"
+)
+
+const statusAbout = `Print the state of an epp once: the pool, its tiers, engines and flows, and its last rejections.
+
+Exit code 0: healthy. 1: degraded, with the reasons on the first lines. 2: no replica can be reached, or wrong arguments.
+`
+
+// secondReading is the time between the two readings by which rates are known.
+const secondReading = time.Second
+
+// statusFlags adds the flags by which replicas and rows are chosen.
+func statusFlags(set *pflag.FlagSet, q *status.Query) (addresses *[]string) {
+	addresses = set.StringSlice("address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
+	set.IntVar(&q.Engines, "engines", q.Engines, fmt.Sprintf("most `rows` of engines, 0 to %d", status.MostRows))
+	set.IntVar(&q.Flows, "flows", q.Flows, fmt.Sprintf("most `rows` of flows, 0 to %d", status.MostRows))
+	set.IntVar(&q.Rejections, "rejections", q.Rejections, fmt.Sprintf("most `rows` of rejections, 0 to %d", status.MostRows))
+	set.StringVar(&q.Engine, "engine", q.Engine, "only engines whose address has this `part`")
+	set.StringVar(&q.Flow, "flow", q.Flow, "only flows whose name has this `part`")
+	set.StringVar(&q.SortEngines, "sort-engines", q.SortEngines, "`order` of engines: "+strings.Join(status.EngineOrders, ", "))
+	set.StringVar(&q.SortFlows, "sort-flows", q.SortFlows, "`order` of flows: "+strings.Join(status.FlowOrders, ", "))
+	return addresses
+}
+
+// checkStatusFlags returns what is wrong with the flags.
+func checkStatusFlags(q *status.Query, addresses []string) error {
+	if err := checkAddresses(addresses); err != nil {
+		return err
+	}
+	if _, err := status.ParseQuery(q.Values()); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fmt.Errorf("--%s", first)
+	}
+	return nil
+}
+
+func checkAddresses(addresses []string) error {
+	if len(addresses) == 0 {
+		return errors.New("--address: must have at least one address")
+	}
+	for _, address := range addresses {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--address: %q: must be HOST:PORT", address)
+		}
+	}
+	return nil
+}
+
+// runStatus is `weir status`.
+func runStatus(args []string, stdout, stderr io.Writer) int {
+	set, q := flagSet("weir status"), status.DefaultQuery()
+	q.Flows = 20
+	addresses := statusFlags(set, &q)
+	output := set.StringP("output", "o", "text", "`format`: text or json")
+	check := func() error {
+		if !slices.Contains([]string{"text", "json"}, *output) {
+			return fmt.Errorf("--output: %q: must be text or json", *output)
+		}
+		return checkStatusFlags(&q, *addresses)
+	}
+	if code, ok := readFlags(set, statusAbout, args, check, stdout, stderr); !ok {
+		return code
+	}
+	answers := readStatus(context.Background(), *addresses, &q)
+	show := status.Print
+	if *output == "json" {
+		show = printStatusJSON
+	}
+	if err := show(stdout, answers); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir status: %v\n", err)
+		return int(status.Degraded)
+	}
+	verdict, _ := status.Judge(answers)
+	return int(verdict)
+}
+
+// readStatus reads the documents of all replicas; a second time, if one does not know its rates yet.
+func readStatus(ctx context.Context, addresses []string, q *status.Query) []status.Answer {
+	answers := status.Fetch(ctx, addresses, q)
+	if slices.ContainsFunc(answers, func(a status.Answer) bool { return a.Document != nil && a.Document.WindowSeconds == 0 }) {
+		time.Sleep(secondReading)
+		answers = status.Fetch(ctx, addresses, q)
+	}
+	return answers
+}
+
+// statusJSON is what `weir status -o json` prints.
+type statusJSON struct {
+	Schema   int             `json:"schema"`
+	Verdict  string          `json:"verdict"`
+	Reasons  []string        `json:"reasons"`
+	Replicas []replicaStatus `json:"replicas"`
+}
+
+// replicaStatus is the state of one replica, or the error for which it is not known.
+type replicaStatus struct {
+	Address string           `json:"address"`
+	Error   string           `json:"error,omitempty"`
+	Status  *status.Document `json:"status,omitempty"`
+}
+
+func printStatusJSON(out io.Writer, answers []status.Answer) error {
+	verdict, reasons := status.Judge(answers)
+	all := statusJSON{Schema: status.Schema, Verdict: verdict.String(), Reasons: append([]string{}, reasons...)}
+	for _, a := range answers {
+		one := replicaStatus{Address: a.Address, Status: a.Document}
+		if a.Err != nil {
+			one.Error = a.Err.Error()
+		}
+		all.Replicas = append(all.Replicas, one)
+	}
+	w := json.NewEncoder(out)
+	w.SetIndent("", "  ")
+	return w.Encode(all)
+}

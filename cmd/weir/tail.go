@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/weir-epp/weir/internal/status"
+)
+
+const tailAbout = `Print a line for each request that ends from now on, until ^C. A reader that is 1,024 requests behind is dropped: print
+fewer of them, by --flow or --outcome.
+
+Exit code 0: by ^C, or after --lines. 1: dropped, or an epp has ended. 2: an epp cannot be reached, or wrong arguments.
+`
+
+// longestLine bounds a line of the tail, in bytes.
+const longestLine = 64 << 10
+
+// runTail is `weir tail`.
+func runTail(args []string, stdout, stderr io.Writer) int {
+	set := flagSet("weir tail")
+	addresses := set.StringSlice("address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
+	flow := set.String("flow", "", "only requests of the flow of this `name`")
+	outcomes := set.StringSlice("outcome", nil, "only requests with these `outcomes`, by comma, as weir_requests_total has them")
+	output := set.StringP("output", "o", "text", "`format`: text or json")
+	lines := set.Int("lines", 0, "`number` of lines after which it ends; 0: never")
+	check := func() error {
+		if !slices.Contains([]string{"text", "json"}, *output) {
+			return fmt.Errorf("--output: %q: must be text or json", *output)
+		}
+		if *lines < 0 {
+			return fmt.Errorf("--lines: %d: must be at least 0", *lines)
+		}
+		return checkAddresses(*addresses)
+	}
+	if code, ok := readFlags(set, tailAbout, args, check, stdout, stderr); !ok {
+		return code
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	p := &tailPrinter{out: stdout, json: *output == "json", most: *lines, enough: enough}
+	failures := make([]error, len(*addresses))
+	var all sync.WaitGroup
+	for i, address := range *addresses {
+		all.Go(func() {
+			if err := p.follow(ctx, address, *flow, *outcomes); err != nil && ctx.Err() == nil {
+				failures[i] = fmt.Errorf("%s: %w", address, err)
+				enough()
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(failures...); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir tail: %v\n", err)
+		if unreached := (&status.UnreachableError{}); errors.As(err, &unreached) {
+			return 2
+		}
+		return 1
+	}
+	return 0
+}
+
+// tailPrinter prints the lines of all replicas.
+type tailPrinter struct {
+	json   bool
+	most   int // 0: no limit
+	enough func()
+
+	mu  sync.Mutex
+	out io.Writer
+	n   int
+}
+
+var errDropped = errors.New("it has dropped this reader, which was too slow")
+
+// follow prints the lines of one replica until it ends.
+func (p *tailPrinter) follow(ctx context.Context, address, flow string, outcomes []string) error {
+	body, err := status.Tail(ctx, address, flow, outcomes)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // it was read
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		var e status.Ended
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return fmt.Errorf("a line that is no request: %w", err)
+		}
+		if e.Dropped != "" {
+			return errDropped
+		}
+		if err := p.print(&e, lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("reading: %w", err)
+	}
+	return errors.New("it has ended")
+}
+
+func (p *tailPrinter) print(e *status.Ended, line []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.most > 0 && p.n >= p.most {
+		return nil
+	}
+	text := string(line)
+	if !p.json {
+		text = e.Line()
+	}
+	if _, err := fmt.Fprintln(p.out, text); err != nil {
+		return err
+	}
+	if p.n++; p.n == p.most {
+		p.enough()
+	}
+	return nil
+}

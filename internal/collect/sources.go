@@ -1,0 +1,135 @@
+package collect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/weir-epp/weir/internal/status"
+)
+
+// Options is what is collected.
+type Options struct {
+	// Addresses are those of the replicas' debug ports.
+	Addresses []string
+	// Metrics and Envoy are the addresses of the metrics ports and of Envoy's admin interfaces; none: these are not collected.
+	Metrics, Envoy []string
+	// Names leaves the names of flows and tenants as they are.
+	Names bool
+}
+
+// File is a file of the tar, or the reason for which there is none.
+type File struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	Err  string `json:"error,omitempty"`
+	Size int    `json:"bytes"`
+	text []byte
+}
+
+// The bounds of one source.
+const (
+	mostBytes   = 64 << 20
+	mostTime    = 30 * time.Second
+	errorLength = 300
+)
+
+// source is one page.
+type source struct {
+	file, address, path string
+	query               url.Values
+	hide                func([]byte) ([]byte, error)
+	// ifHashed leaves the page out, unless the epp shows names as hashes only.
+	ifHashed bool
+}
+
+// sources returns all pages in order.
+func (o *Options) sources() (all []source) {
+	names := &hider{names: o.Names}
+	for i, address := range o.Addresses {
+		at := func(file, path string, query url.Values, hide func([]byte) ([]byte, error)) source {
+			return source{file: fmt.Sprintf("replica-%d/%s", i+1, file), address: address, path: path, query: query, hide: hide}
+		}
+		all = append(
+			all,
+			at("status.json", "/debug/status", url.Values{"engines": {"1000"}, "flows": {"1000"}, "rejections": {"1000"}}, names.json),
+			at("statusz.txt", "/statusz", nil, plainly),
+			at("flows.json", "/debug/flows", url.Values{"limit": {"1000"}}, names.json),
+			at("config.yaml", "/debug/config", nil, names.config),
+		)
+		recording := at("recording", "/debug/recording", nil, asItIs)
+		recording.ifHashed = !o.Names
+		all = append(all, recording)
+	}
+	for i, address := range o.Metrics {
+		all = append(all, source{file: fmt.Sprintf("metrics-%d.txt", i+1), address: address, path: "/metrics", hide: names.metrics})
+	}
+	for i, address := range o.Envoy {
+		all = append(all, source{
+			file: fmt.Sprintf("envoy-%d/config_dump.json", i+1), address: address, path: "/config_dump", query: url.Values{"include_eds": {""}}, hide: envoyDump,
+		})
+	}
+	return all
+}
+
+// Collect reads all sources, one after the other. reached is true if one epp has told its status.
+func Collect(ctx context.Context, o *Options) (files []File, reached bool) {
+	hashed := map[string]bool{}
+	for _, s := range o.sources() {
+		f := File{Name: s.file, From: s.address + s.path}
+		if s.ifHashed && !hashed[s.address] {
+			f.Err = "left out: it has the names of flows, which may be secrets. Start epp with --hash-flow-keys, or collect with --flow-names"
+			files = append(files, f)
+			continue
+		}
+		text, err := s.read(ctx)
+		if err == nil && s.path == "/debug/status" {
+			var d status.Document
+			if json.Unmarshal(text, &d) == nil && d.Schema == status.Schema {
+				reached, hashed[s.address] = true, d.Pool.Hashed
+			}
+		}
+		if err == nil {
+			text, err = s.hide(text)
+		}
+		if err != nil {
+			f.Err = string(credentials([]byte(err.Error()[:min(len(err.Error()), errorLength)])))
+		} else {
+			f.text, f.Size = text, len(text)
+		}
+		files = append(files, f)
+	}
+	return files, reached
+}
+
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // by no proxy
+
+func (s *source) read(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, mostTime)
+	defer cancel()
+	at := url.URL{Scheme: "http", Host: s.address, Path: s.path, RawQuery: strings.TrimSuffix(s.query.Encode(), "=")}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("collect: reading: %w", err)
+	case len(text) > mostBytes:
+		return nil, fmt.Errorf("collect: more than %d MiB", mostBytes>>20)
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("collect: %s: %s", response.Status, strings.TrimSpace(string(text[:min(len(text), errorLength)])))
+	}
+	return text, nil
+}

@@ -1,0 +1,112 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The columns of each table, and the cells of a row.
+var (
+	TierColumns   = []string{"tier", "waiting", "in flight", "p50", "p90", "p99", "displaced", "promoted"}
+	EngineColumns = []string{"engine", "state", "fill", "in flight", "of", "rate/s", "fail/s", "service", "oldest", "kv"}
+	FlowColumns   = []string{"flow", "tier", "waiting", "since", "for", "in flight", "entitled", "attained", "rate/s", "reject/s"}
+	RejectColumns = []string{"rejected", "outcome", "flow", "tier", "model"}
+)
+
+// Cells returns the cells of a tier.
+func (t *Tier) Cells() []string {
+	wait := func(seconds float64) string {
+		if t.Waits == 0 {
+			return "-"
+		}
+		return span(seconds)
+	}
+	return []string{
+		Plain(t.Name), fmt.Sprintf("%d/%d", t.Waiting, t.Limit), strconv.Itoa(t.InFlight), wait(t.Median), wait(t.P90), wait(t.P99),
+		strconv.FormatUint(t.Displaced, 10), strconv.FormatUint(t.Promotions, 10),
+	}
+}
+
+// Cells returns the cells of an engine.
+func (e *Engine) Cells(rated bool) []string {
+	bound, cache := "-", "-"
+	if e.Bound != nil {
+		bound = strconv.FormatFloat(*e.Bound, 'f', -1, 64)
+	}
+	if e.Metrics != nil {
+		cache = share(&e.Metrics.Cache)
+	}
+	return []string{
+		Plain(e.Address), e.State(), share(e.Fill), strconv.Itoa(e.InFlight + e.Foreign), bound, rate(&e.Answers, rated), rate(&e.Failures, rated),
+		orDash(e.Service), orDash(e.Oldest), cache,
+	}
+}
+
+// State returns one word for the engine's health.
+func (e *Engine) State() string {
+	switch {
+	case !e.Ready:
+		return "down"
+	case e.Circuit != "" && !strings.HasPrefix(e.Circuit, "closed"): // with failures that hold places, too
+		return e.Circuit
+	}
+	return "ready"
+}
+
+// Cells returns the cells of a flow.
+func (f *Flow) Cells(rated bool) []string {
+	since := "-"
+	if f.Waiting > 0 {
+		since = span(f.Since)
+	}
+	return []string{
+		Plain(f.Flow), Plain(cmp.Or(f.Tier, "-")), strconv.Itoa(f.Waiting), since, cmp.Or(f.Why, "-"), strconv.Itoa(f.InFlight), share(f.Entitled),
+		share(f.Attained), rate(f.Requests, rated), rate(f.Rejected, rated),
+	}
+}
+
+// Cells returns the cells of a rejection.
+func (r *Rejection) Cells(now time.Time) []string {
+	return []string{
+		span(max(0, now.Sub(r.At).Seconds())) + " ago", r.Outcome, Plain(cmp.Or(r.Flow, "-")), Plain(cmp.Or(r.Tier, "-")), Plain(cmp.Or(r.Model, "-")),
+	}
+}
+
+func share(of *float64) string {
+	if of == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", *of*100)
+}
+
+func rate(of *float64, rated bool) string {
+	if of == nil || !rated {
+		return "-"
+	}
+	return strconv.FormatFloat(*of, 'f', 1, 64)
+}
+
+func orDash(seconds float64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return span(seconds)
+}
+
+// span returns a length of time with two or three digits.
+func span(seconds float64) string {
+	switch {
+	case seconds < 1:
+		return fmt.Sprintf("%.0fms", seconds*1000)
+	case seconds < 10:
+		return fmt.Sprintf("%.1fs", seconds)
+	case seconds < 600:
+		return fmt.Sprintf("%.0fs", seconds)
+	case seconds < 36_000:
+		return fmt.Sprintf("%.0fm", seconds/60)
+	}
+	return fmt.Sprintf("%.0fh", seconds/3600)
+}

@@ -1,0 +1,88 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Verdict is the state of all replicas together, which an exit code says.
+type Verdict int
+
+// The verdicts, as exit codes.
+const (
+	Healthy     Verdict = 0
+	Degraded    Verdict = 1 // with reasons
+	Unreachable Verdict = 2 // no replica answers
+)
+
+// String returns the verdict as one word.
+func (v Verdict) String() string {
+	return [...]string{"healthy", "degraded", "unreachable"}[v]
+}
+
+// Judge returns the verdict on all replicas, and the reasons for any but Healthy: those of each replica, replicas that do not
+// answer, and the lack of a leader. A follower is healthy.
+func Judge(answers []Answer) (v Verdict, reasons []string) {
+	reached, leads := 0, false
+	named := func(a *Answer, text string) string {
+		if len(answers) == 1 {
+			return text
+		}
+		return a.Address + ": " + text
+	}
+	for i := range answers {
+		a := &answers[i]
+		if a.Err != nil {
+			reasons = append(reasons, named(a, a.Err.Error()))
+			continue
+		}
+		reached++
+		leads = leads || a.Document.Pool.Leads
+		for _, r := range a.Document.Reasons {
+			reasons = append(reasons, named(a, r.ID+": "+Plain(r.Text)))
+		}
+	}
+	if reached == 0 {
+		return Unreachable, reasons
+	}
+	if leader := leaderOf(answers); !leads && reached == len(answers) && leader == "" {
+		reasons = append(reasons, "no-leader: no replica leads, and none knows a leader")
+	}
+	if len(reasons) > 0 {
+		return Degraded, reasons
+	}
+	return Healthy, nil
+}
+
+// leaderOf returns the leader that replicas name; "" if none does.
+func leaderOf(answers []Answer) string {
+	for _, a := range answers {
+		if a.Document != nil && a.Document.Pool.Leader != "" {
+			return a.Document.Pool.Leader
+		}
+	}
+	return ""
+}
+
+// Role says in words which part of the pool a replica has.
+func (p *Pool) Role() string {
+	switch {
+	case p.Leads && p.Leader != "":
+		return "the leader, " + Plain(p.Leader)
+	case p.Leads:
+		return ""
+	case p.Leader != "":
+		return fmt.Sprintf("a follower: the leader is %s", Plain(p.Leader))
+	}
+	return "a follower: no leader is known"
+}
+
+// Plain returns a name that clients chose as it may be shown at a terminal: without control characters.
+func Plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "\uFFFD"))
+}
