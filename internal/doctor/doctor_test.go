@@ -228,8 +228,12 @@ const (
 	ttl5m = "fairRequestQueue: { queueTTL: 5m }\n"
 )
 
-func breakers(n int) any {
-	return map[string]any{"thresholds": []any{map[string]any{"max_connections": n, "max_pending_requests": n, "max_requests": n}}}
+func breakers(n int) any { return thresholds(n, n) }
+
+func thresholds(requests, connections int) any {
+	return map[string]any{"thresholds": []any{map[string]any{
+		"max_connections": connections, "max_pending_requests": requests, "max_requests": requests,
+	}}}
 }
 
 func tlsSocket(more map[string]any) any {
@@ -261,6 +265,21 @@ func keep(names ...string) edit { return envoyrun.KeepHeader(names...) }
 
 var bodyless = envoyrun.Edits(mode("request_body_mode", "NONE"), setFilter(ext, false, "allow_mode_override"))
 
+// setsTenant has Envoy set the header of the tenant, instead of removing it.
+func setsTenant(action string) edit {
+	return func(b envoyrun.Bootstrap) error {
+		mutations := envoyrun.Object(b.Filter(envoyrun.HeaderFilter), "mutations")
+		if err := keep("x-llm-d-inference-fairness-id")(b); err != nil {
+			return err
+		}
+		mutations["request_mutations"] = append(envoyrun.List(mutations, "request_mutations"), map[string]any{"append": map[string]any{
+			"header":        map[string]any{"key": "X-LLM-D-Inference-Fairness-ID", "value": "%DOWNSTREAM_PEER_SUBJECT%"},
+			"append_action": action,
+		}})
+		return nil
+	}
+}
+
 // trap is a configuration with the trap of a check, and the nearest correct ones.
 type trap struct {
 	check  string
@@ -287,6 +306,10 @@ var traps = []trap{
 	{
 		check: "circuit-breaker", bad: setCluster(pool, "circuit_breakers", breakers(1024)), good: setCluster(pool, "circuit_breakers", breakers(1025)),
 		where: "static_resources.clusters[1].circuit_breakers.thresholds[0]",
+	},
+	{ // requests of HTTP/2 share connections, those of HTTP/1 do not
+		check: "circuit-breaker", bad: setCluster(pool, "circuit_breakers", thresholds(1_000_000, 5)),
+		good: setCluster(weir, "circuit_breakers", thresholds(1_000_000, 5)), where: "static_resources.clusters[1].circuit_breakers.thresholds[0]",
 	},
 	{ // those of a priority count for requests of that priority
 		check: "circuit-breaker", bad: setRoute("priority", "HIGH"), good: setRoute("priority", "DEFAULT"),
@@ -370,15 +393,7 @@ var traps = []trap{
 	},
 	{
 		check: "client-identity", bad: keep("x-llm-d-inference-fairness-id"), weir: "",
-		good: func(b envoyrun.Bootstrap) error { // overwritten
-			mutations := envoyrun.Object(b.Filter(envoyrun.HeaderFilter), "mutations")
-			_ = keep("x-llm-d-inference-fairness-id")(b)
-			mutations["request_mutations"] = append(envoyrun.List(mutations, "request_mutations"), map[string]any{"append": map[string]any{
-				"header":        map[string]any{"key": "X-LLM-D-Inference-Fairness-ID", "value": "%DOWNSTREAM_PEER_SUBJECT%"},
-				"append_action": "OVERWRITE_IF_EXISTS_OR_ADD",
-			}})
-			return nil
-		},
+		good:  setsTenant("OVERWRITE_IF_EXISTS_OR_ADD"),
 		where: "….request_mutations", line: "remove: x-llm-d-inference-fairness-id",
 	},
 	{
@@ -394,6 +409,13 @@ var traps = []trap{
 	{
 		check: "client-identity", weir: "criticality: { header: x-urgency }\n", better: "criticality: { header: x-urgency, maxClass: Standard }\n",
 		where: "….request_mutations",
+	},
+	{ // the model alone may come from a hop before, where there are no bodies
+		check: "client-identity", bad: envoyrun.Edits(keep("x-gateway-model-name", "x-llm-d-inference-fairness-id"), bodyless),
+		good: envoyrun.Edits(keep("x-gateway-model-name"), bodyless), where: "….request_mutations", line: "remove: x-llm-d-inference-fairness-id",
+	},
+	{ // appending leaves the client's value
+		check: "client-identity", bad: setsTenant("APPEND_IF_EXISTS_OR_ADD"), good: setsTenant("OVERWRITE_IF_EXISTS_OR_ADD"), where: "….request_mutations",
 	},
 	{ // a filter that verifies
 		check: "client-identity", file: "jwt", weir: "flows: { key: [\"header:x-sub\"] }\n",
@@ -499,6 +521,10 @@ var traps = []trap{
 	{
 		check: "retry-policy", bad: setRoute("retry_policy", map[string]any{"retry_on": "retriable-4xx"}),
 		good: setRoute("retry_policy", map[string]any{"retry_on": "retriable-4xx, connect-failure"}), where: "….routes[0].route.retry_policy",
+	},
+	{
+		check: "retry-policy", bad: setRoute("retry_policy", map[string]any{"retry_on": "5xx", "num_retries": 0}),
+		good: setRoute("retry_policy", map[string]any{"retry_on": "5xx"}), where: "….routes[0].route.retry_policy",
 	},
 	{ // that of the virtual host counts for routes without one
 		check: "retry-policy", bad: setRoute("retry_policy", nil),

@@ -79,8 +79,7 @@ func (u use) readBefore() bool {
 func twoFilters(e *Envoy, w Weir, report reporter) {
 	first := map[way]use{}
 	for _, u := range w.of(e, false) {
-		before, ok := first[u.way()]
-		if ok && before.filter != u.filter {
+		if before, ok := first[u.way()]; ok {
 			report(u.filter.at, fmt.Sprintf("%s, after %s to the same cluster", u.filter.name, before.filter.name), "disabled: true")
 			continue
 		}
