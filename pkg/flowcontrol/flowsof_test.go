@@ -37,7 +37,7 @@ func TestFlowsOf(t *testing.T) {
 				}
 			}
 			if flow == "a" {
-				want = append(want, "{Flow:a Tier:high Class: Waiting:0 WaitingCost:0 InFlight:1 Since:0 Weight:0 Entitled:0 Why:}")
+				want = append(want, fmt.Sprintf("%+v", FlowState{Flow: "a", Tier: "high", InFlight: 1}))
 			}
 			var got []string
 			for _, f := range b.FlowsOf([]string{flow}) {
