@@ -41,6 +41,7 @@ func (m *Machine) adoptBusy() {
 		return
 	}
 	m.busies, m.ruleOf = len(rules) > 0, of
+	m.mayTurn = m.busies
 	m.placer.SetBusyRules(rules)
 }
 

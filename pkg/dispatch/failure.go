@@ -39,7 +39,7 @@ func (m *Machine) Failed(now time.Time, failure error) {
 	m.now = now
 	m.counts.panics++
 	w := m.asking
-	m.asking, m.preemptor = nil, nil
+	m.asking, m.preemptor, m.mayTurn = nil, nil, m.busies
 	m.pending.failures++
 	enough := m.pending.failures >= mostPanics
 	if a := m.pending.arrival; a != nil && (w == a || enough) {

@@ -76,6 +76,7 @@ type Machine struct {
 
 	// Busy rules: whether there are any, and the number of each class's own, by its own number.
 	busies    bool
+	mayTurn   bool // endpoints may have become busy, or are no more, since the last look: in this event, or by its last placement
 	ruleOf    []int
 	turned    []Endpoint           // reused
 	ofLane    []*fairqueue.Request // reused
@@ -176,6 +177,7 @@ func (m *Machine) tierOf(rank int) int {
 func (m *Machine) begin(now time.Time) {
 	m.now = now
 	m.pending.failures, m.pending.expired, m.pending.overdue = 0, 0, false
+	m.mayTurn = m.busies
 	if len(m.verdicts) > 0 {
 		m.verdicts = renew(m.verdicts)
 		if len(m.overtaken) > 0 { // by one that was granted

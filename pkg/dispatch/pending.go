@@ -69,7 +69,7 @@ func renew[T any](list []T) []T {
 
 // tidy releases reservations, parks flows and follows busy pools, if there may be any of them.
 func (m *Machine) tidy() {
-	if m.busies || len(m.pending.freed)+len(m.pending.touched) > 0 {
+	if m.mayTurn || len(m.pending.freed)+len(m.pending.touched) > 0 {
 		m.tidyUp()
 	}
 }
@@ -81,7 +81,7 @@ func (m *Machine) tidyUp() {
 		f := &m.pending.freed[n-1]              // a copy would cost an allocation
 		m.pending.freed = m.pending.freed[:n-1] // first, since it must be released only once
 		m.placer.Release(f.placement, &f.Reservation)
-		f.placement = nil
+		f.placement, m.mayTurn = nil, m.busies
 	}
 	if len(m.pending.lanes) == 0 {
 		for n := len(m.pending.touched); n > 0; n = len(m.pending.touched) {
@@ -89,7 +89,8 @@ func (m *Machine) tidyUp() {
 			m.pending.touched = slices.Delete(m.pending.touched, n-1, n) // more may have been roused
 		}
 	}
-	if m.busies {
+	if m.mayTurn {
+		m.mayTurn = false
 		m.followBusy()
 	}
 }

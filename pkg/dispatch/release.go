@@ -116,7 +116,7 @@ func (m *Machine) answered(w *Waiter) {
 // take gives w a lease for the placer's reservation r.
 func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
 	l := (*Lease)(w)
-	l.reservation = r
+	l.reservation, m.mayTurn = r, m.busies
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)
 	m.ledger.Take(&l.held, stock.BackendID(r.Endpoint()))
 	switch {

@@ -171,8 +171,14 @@ func (q *FairRequestQueue) returned(f *flow, r *Request) {
 // flowOf returns r's flow in class c, whether any request waits in it or not. If the flow has been forgotten, it returns
 // nil, or a new one if wanted is set.
 func (q *FairRequestQueue) flowOf(c *class, r *Request, wanted bool) (f *flow) {
-	if f = c.known(r); f != nil && q.config.levels() == 1 && (f.tracked || f.resting || !wanted) {
-		return f // nearly always
+	if f = c.known(r); q.config.levels() == 1 { // nearly always
+		if wanted && (f == nil || !f.tracked && !f.resting) {
+			key := c.flowKey(r)
+			f = c.flows.claim(key, f)
+			q.prepare(f, c, nil, key, r)
+			c.flows.rest(f)
+		}
+		return f
 	}
 	f = nil
 	for depth := range q.config.levels() {

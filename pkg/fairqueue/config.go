@@ -283,7 +283,7 @@ func (c *Config) LooksForMatches() bool {
 
 // mostWaiting is the largest capacity that counts; a larger one counts as this. It is more than memory can hold, and
 // small enough for the sum of all flows' capacities not to overflow.
-const mostWaiting = 1 << 36
+const mostWaiting = 1<<31 - 1
 
 // totalCapacity returns TotalCapacity, at most mostWaiting.
 func (c *Config) totalCapacity() int { return min(c.TotalCapacity, mostWaiting) }

@@ -248,9 +248,9 @@ func (l *level) enter(s *share) {
 // used notes the charge of s for a request.
 func (l *level) used(s *share, cost Cost, p *receipt) {
 	if f := l.fair; f != nil {
-		now := f.period()
-		f.recent.add(now, now, s.used(f).add(now, now, int64(cost)))
-		l.stale = f.spend(s, increment(cost, s.weight)) || l.stale
+		now, u := f.period(), s.used(f)
+		f.recent.add(now, now, u.add(now, now, int64(cost)))
+		l.stale = f.spend(u, s.weight, increment(cost, s.weight)) || l.stale
 		p.noteUse(now, cost)
 	}
 }
@@ -268,8 +268,9 @@ func (l *level) corrected(s *share, to Cost, p *receipt) {
 	if now-then >= recentPeriods {
 		by, at = max(by, 0), now
 	}
-	f.recent.add(now, at, s.used(f).add(now, at, by))
-	l.stale = f.spend(s, increment(to, p.weight)-increment(was, p.weight)) || l.stale
+	u := s.used(f)
+	f.recent.add(now, at, u.add(now, at, by))
+	l.stale = f.spend(u, s.weight, increment(to, p.weight)-increment(was, p.weight)) || l.stale
 	p.noteUse(then, to)
 }
 

@@ -26,7 +26,8 @@ type flow struct {
 	share
 	queued   int
 	shed     shedding
-	reserves int // the part of capacity that is reserved, for the class's own flows
+	reserves int32  // the part of capacity that is reserved, for the class's own flows
+	prepared uint32 // the number of the configuration by which it has its weight and its capacity; 0: none
 	key      string
 }
 
@@ -115,7 +116,7 @@ func (q *FairRequestQueue) newFlow(c *class, above *flow, key string, known *flo
 	q.prepare(f, c, above, key, r)
 	in.flows.track(f)
 	in.discipline.begin(&in.level, &f.share)
-	c.tier.reserved += f.reserves
+	c.tier.reserved += int(f.reserves)
 	in.weights += f.weight
 	in.shed.track(f)
 	return f
@@ -137,10 +138,12 @@ func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow, key string, r
 		f.share = share{}
 	}
 	f.share.flow = f
-	if above == nil {
+	switch {
+	case above == nil && q.active && f.prepared == q.configured && len(q.config.Roles) == 0: // it was here before
+	case above == nil:
 		f.weight, f.capacity = q.config.weightWith(0, key, r), q.config.flowCapacity(key)
-		f.reserves = q.reserves(c.tier, f.capacity)
-	} else {
+		f.reserves, f.prepared = int32(q.reserves(c.tier, f.capacity)), q.configured
+	default:
 		f.depth = above.depth + 1
 		f.weight = q.config.weightWith(int(f.depth), key, r)
 	}
@@ -177,7 +180,7 @@ func (s *siblings) below() *siblings {
 
 // drop stops tracking f, which has lost its last waiter.
 func (f *flow) drop() {
-	f.class.tier.reserved -= f.reserves
+	f.class.tier.reserved -= int(f.reserves)
 	f.siblings.weights -= f.weight
 	f.siblings.flows.drop(f)
 	if f.inflight == 0 {

@@ -64,3 +64,19 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 		t.Errorf("%d flows are known, want the %d that were tracked last", n, keptFlows)
 	}
 }
+
+// The largest capacity is reserved whole, and given back whole.
+func TestTheLargestCapacityIsReserved(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Reserved, 1<<40, 1<<40
+	q := queue(t, cfg)
+	a := &Request{Flow: "a", Cost: 1}
+	mustPush(t, q, a)
+	if _, err := q.Push(start, &Request{Flow: "b", Cost: 1}); err == nil {
+		t.Error("a second flow fits beside one that has reserved everything")
+	}
+	problems(t, q)
+	q.Remove(a)
+	mustPush(t, q, &Request{Flow: "b", Cost: 1})
+	problems(t, q)
+}

@@ -196,7 +196,7 @@ func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail
 	name := fmt.Sprintf("class %q of tier %s", c.config.Name, c.tier.config.Name)
 	queued, flowLanes := siblingsProblem(q, c, &c.siblings, nil, waiting, fail)
 	for f := range c.flows.all() {
-		reserved += f.reserves
+		reserved += int(f.reserves)
 	}
 	heapProblem(&c.open, "open lanes", fail)
 	heapProblem(&c.busy, "busy lanes", fail)

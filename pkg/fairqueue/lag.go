@@ -44,7 +44,6 @@ func (f *fairLevel) enter(s *share) {
 		}
 		f.link(u)
 	}
-	f.count(u, 0)
 	f.count(u, s.weight)
 }
 
@@ -84,8 +83,9 @@ func (l *lags) unlink(u *userUse) {
 // count counts a flow with this weight, or not if that is 0.
 func (l *lags) count(u *userUse, w Weight) {
 	if u.weight != 0 {
-		l.sum.add(u.weight, -int64(u.spent-l.base))
-		l.weights -= u.weight
+		if l.weights -= u.weight; l.weights > 0 { // else the next one begins a sum
+			l.sum.add(u.weight, -int64(u.spent-l.base))
+		}
 	}
 	if u.weight = w; w == 0 {
 		return
@@ -97,16 +97,15 @@ func (l *lags) count(u *userUse, w Weight) {
 	l.weights += w
 }
 
-// spend adds to the virtual use of s. It reports whether the mean has gone so far that all flows must be kept near it, since
-// virtual uses roll over.
-func (f *fairLevel) spend(s *share, by VirtualTime) (far bool) {
-	u := s.used(f)
+// spend adds to the virtual use of a flow, which has this weight now. It reports whether the mean has gone so far that all flows
+// must be kept near it, since virtual uses roll over.
+func (f *fairLevel) spend(u *userUse, weight Weight, by VirtualTime) (far bool) {
 	if u.spent += by; u.weight == 0 {
 		return false
 	}
 	f.sum.add(u.weight, int64(by))
-	if u.weight != s.weight {
-		f.enter(s)
+	if u.weight != weight {
+		f.count(u, weight)
 	}
 	if u.spent-f.base+largestStep <= 2*largestStep {
 		return false // this one is near the base, so it has taken the mean no further than that

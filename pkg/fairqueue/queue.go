@@ -19,7 +19,8 @@ type FairRequestQueue struct {
 	promotions    uint64
 	displacements uint64
 	charges       uint64 // number of charges of weighted tiers
-	reloaded      uint64 // and its value when weights, or the tiers that have one, may last have changed
+	configured    uint32 // the number of the configuration, from 1
+	reloaded      uint64 // and the value of charges when weights, or the tiers that have one, may last have changed
 	budget        budget
 	attained      *attained   // with VTC and FairShare: the service that flows have attained lately
 	shares        *fairShares // with FairShare
@@ -38,7 +39,7 @@ func New(cfg Config) (*FairRequestQueue, error) {
 	}
 	among := cfg.Discipline.implementation()
 	q := &FairRequestQueue{
-		config: cfg, names: map[string]*tier{}, active: among.active(), bypasses: among.chargesBypasses(), awaiting: map[Lane]int{},
+		config: cfg, configured: 1, names: map[string]*tier{}, active: among.active(), bypasses: among.chargesBypasses(), awaiting: map[Lane]int{},
 	}
 	q.budget = newBudget(cfg.PromotionBudget)
 	if cfg.Discipline == VTC || cfg.Discipline == FairShare {

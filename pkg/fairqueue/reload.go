@@ -20,6 +20,7 @@ func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	was := q.config.FairShare
 	q.config, q.tiers, q.names = cfg, order, names
 	q.changes++
+	q.configured++
 	q.reloaded = q.charges
 	if q.budget.share = cfg.PromotionBudget; q.budget.share == 0 {
 		q.budget.credit = 0
@@ -71,10 +72,10 @@ func (q *FairRequestQueue) reconfigureFlow(f *flow) {
 		f.under.newcomerFirst = f.siblings.newcomerFirst
 	}
 	t := f.class.tier
-	t.reserved -= f.reserves
+	t.reserved -= int(f.reserves)
 	f.capacity = q.config.flowCapacity(f.key)
-	f.reserves = q.reserves(t, f.capacity)
-	t.reserved += f.reserves
+	f.reserves = int32(q.reserves(t, f.capacity)) // at most mostWaiting
+	t.reserved += int(f.reserves)
 }
 
 // reweighAll gives a flow and those under it their weights.

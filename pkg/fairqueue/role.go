@@ -53,7 +53,7 @@ func (c *Config) leastWeight(f *flow) Weight {
 	}
 	least := MaxWeight
 	for _, l := range f.lanes {
-		for r := l.line.oldest; r != nil; r = r.next {
+		for r := range l.line.all() {
 			least = min(least, c.weightWith(int(f.depth), f.key, r))
 		}
 	}

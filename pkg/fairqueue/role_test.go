@@ -221,3 +221,25 @@ func problems(t *testing.T, q *FairRequestQueue) {
 		t.Fatal(err)
 	}
 }
+
+// After a reload, too, the least role of all waiting requests counts where they do not go in the order of their arrival.
+func TestLeastRoleOfASortedLine(t *testing.T) {
+	for name, d := range byWeight {
+		t.Run(name, func(t *testing.T) {
+			cfg := university(d)
+			cfg.Order = WSPT
+			q := queue(t, cfg)
+			for i := range 400 {
+				mustPush(t, q, in([]string{"faculty", "student"}[min(i, 1)], "mixed"))
+				mustPush(t, q, in("student", "sue"))
+			}
+			if err := q.Reconfigure(cfg); err != nil {
+				t.Fatal(err)
+			}
+			if got := grants(q, 400); got["mixed"] < 198 || got["mixed"] > 202 {
+				t.Errorf("%v, want the half", got)
+			}
+			problems(t, q)
+		})
+	}
+}

@@ -3,11 +3,12 @@ package fairqueue
 import "github.com/weir-epp/weir/internal/heap"
 
 // row belongs to a line whose order is not that of arrival: it has its requests by rank, and the oldest and the newest
-// of them by arrival. A requeued request is inserted in O(log n) as well.
+// of them by arrival. Those that come are a list. A requeued request is older than its end, and joins heaps, in O(log n).
 type row struct {
-	next  heap.Heap[*inRow]
-	old   heap.Heap[*byAge]
-	young heap.Heap[*byYouth]
+	next           heap.Heap[*inRow]
+	oldest, newest *Request // the list's
+	old            heap.Heap[*byAge]
+	young          heap.Heap[*byYouth]
 }
 
 // rowEntry is a request's place in these heaps.
@@ -46,17 +47,41 @@ func (r *byYouth) Handle() *int32 { return &r.number }
 
 func (w *row) insert(r *Request) {
 	p := &r.extra.row
-	p.next.request, p.old.request, p.young.request = r, r, r
+	p.next.request = r
 	w.next.Push(&p.next)
-	w.old.Push(&p.old)
-	w.young.Push(&p.young)
+	if w.newest != nil && r.seq < w.newest.seq {
+		p.old.request, p.young.request = r, r
+		w.old.Push(&p.old)
+		w.young.Push(&p.young)
+		return
+	}
+	if r.prev = w.newest; r.prev != nil {
+		r.prev.next = r
+	} else {
+		w.oldest = r
+	}
+	w.newest = r
 }
 
 func (w *row) remove(r *Request) {
 	p := &r.extra.row
 	w.next.Remove(&p.next)
-	w.old.Remove(&p.old)
-	w.young.Remove(&p.young)
+	if w.old.Contains(&p.old) {
+		w.old.Remove(&p.old)
+		w.young.Remove(&p.young)
+		return
+	}
+	if r.prev != nil {
+		r.prev.next = r.next
+	} else {
+		w.oldest = r.next
+	}
+	if r.next != nil {
+		r.next.prev = r.prev
+	} else {
+		w.newest = r.prev
+	}
+	r.prev, r.next = nil, nil
 }
 
 // first returns the request that goes next, or nil if the row is empty.
@@ -69,8 +94,14 @@ func (w *row) first() *Request {
 
 // ends returns the oldest and the newest request; nil if the row is empty.
 func (w *row) ends() (oldest, newest *Request) {
+	oldest, newest = w.oldest, w.newest
 	if p := w.old.Min(); p != nil {
-		oldest, newest = p.request, w.young.Min().request
+		if oldest == nil || p.request.seq < oldest.seq {
+			oldest = p.request
+		}
+		if p := w.young.Min(); newest == nil || p.request.seq > newest.seq {
+			newest = p.request
+		}
 	}
 	return oldest, newest
 }
