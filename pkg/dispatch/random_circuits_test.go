@@ -67,6 +67,7 @@ func (x *run) answer(r *request) dispatch.Answer {
 	case broken.from <= at && at < broken.to || ill.bad == r.load.flow:
 		x.counts.failures++
 		r.failed = x.now
+		x.failed = append(x.failed, r)
 		return dispatch.Answer{Status: some(random, 500, 502, 503, 504)}
 	case chance(random, ill.busy[r.at]):
 		return dispatch.Answer{Status: 429, RetryAfter: time.Duration(random.IntN(4)) * time.Second}
@@ -177,11 +178,12 @@ func (x *run) circuitAt(e scheduling.EndpointID) {
 	}
 	flows := map[string]int{} // their fresh failures
 	longestHold := max(100*time.Millisecond, x.longest[e]/8)
-	for r := range x.all() {
-		if n := flows[r.load.flow]; r.at == e && !r.failed.IsZero() && (x.now.Sub(r.failed) < longestHold || len(x.waiting) == 0) {
-			flows[r.load.flow] = n + 1
-		} else {
-			flows[r.load.flow] = n
+	for i := range x.scene.loads {
+		flows[x.scene.loads[i].flow] = 0
+	}
+	for _, r := range x.failed {
+		if r.at == e && (x.now.Sub(r.failed) < longestHold || len(x.waiting) == 0) {
+			flows[r.load.flow]++
 		}
 	}
 	held := 0

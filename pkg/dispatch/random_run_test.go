@@ -40,6 +40,7 @@ type run struct {
 	engines   [mostEndpoints]dispatch.EngineState // after it
 	wentTo    [mostEndpoints]int                  // in the present event
 	longest   [mostEndpoints]time.Duration        // successful request at each
+	failed    []*request                          // whose engines have
 	traces    bool
 }
 
@@ -447,7 +448,7 @@ func (x *run) setPool(pool []scheduling.Endpoint) {
 		x.board.SetSnapshot(x.snapshot)
 		x.m.SetBackends(x.now, ready, nil)
 	}, func() {
-		x.pool = pool
+		x.has(pool)
 		x.shares.regroup()
 		for id := range x.foreign {
 			if e := x.endpoint(scheduling.EndpointID(id)); e == nil || !e.Ready {

@@ -3,7 +3,11 @@ package dispatch_test
 import (
 	"flag"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,18 +126,35 @@ func TestRandomTenants(t *testing.T) {
 
 func playScenes(t *testing.T, runs int, scenes func(seed uint64) *scene) (total tallies) {
 	t.Helper()
-	for seed := *randomSeed; seed < *randomSeed+uint64(runs); seed++ {
-		s := scenes(seed)
-		x, err := play(s, false)
-		if err != nil {
-			if *randomQuick {
-				t.Fatalf("seed %d: %v", seed, err)
+	var next atomic.Int64
+	var mu sync.Mutex // guards the rest
+	var bad []uint64
+	var players sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		players.Go(func() {
+			for n := next.Add(1) - 1; n < int64(runs); n = next.Add(1) - 1 {
+				seed := *randomSeed + uint64(n)
+				x, err := play(scenes(seed), false)
+				mu.Lock()
+				if total.add(x.counts); err != nil {
+					bad = append(bad, seed)
+					next.Store(int64(runs)) // those before it are being played
+				}
+				mu.Unlock()
 			}
-			small := reduce(s, err)
-			x, err := play(small, true)
-			t.Fatalf("seed %d: %v\n%v\n%s", seed, err, small, x.story(80))
+		})
+	}
+	players.Wait()
+	if len(bad) > 0 {
+		seed := slices.Min(bad)
+		s := scenes(seed)
+		_, err := play(s, false)
+		if *randomQuick {
+			t.Fatalf("seed %d: %v", seed, err)
 		}
-		total.add(x.counts)
+		small := reduce(s, err)
+		x, err := play(small, true)
+		t.Fatalf("seed %d: %v\n%v\n%s", seed, err, small, x.story(80))
 	}
 	t.Logf("%+v", total)
 	return total

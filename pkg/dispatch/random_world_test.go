@@ -15,6 +15,7 @@ import (
 type world struct {
 	config   dispatch.Config
 	pool     []scheduling.Endpoint
+	usable   []*scheduling.Endpoint // of it, those that are ready
 	foreign  [mostEndpoints]stock.Amount
 	waiting  []*request // by arrival; one that went back has its old place
 	running  []*request
@@ -124,13 +125,16 @@ func (o *world) space(endpoints []*scheduling.Endpoint, upper bool) (space, held
 }
 
 // ready are the endpoints that are.
-func (o *world) ready() (ready []*scheduling.Endpoint) {
-	for i := range o.pool {
-		if o.pool[i].Ready {
-			ready = append(ready, &o.pool[i])
+func (o *world) ready() []*scheduling.Endpoint { return o.usable }
+
+// has changes the pool.
+func (o *world) has(pool []scheduling.Endpoint) {
+	o.pool, o.usable = pool, nil
+	for i := range pool {
+		if pool[i].Ready {
+			o.usable = append(o.usable, &pool[i])
 		}
 	}
-	return ready
 }
 
 // poolBelow reports whether the stock is below a bound of the pool. One request may always be in flight.

@@ -74,7 +74,10 @@ type named struct{ field, text string }
 // all lists the names that are given.
 func (n Names) all() (given []named) {
 	for _, one := range []named{
-		{"Running", n.Running}, {"Waiting", n.Waiting}, {"CacheUsed", n.CacheUsed}, {"CacheInfo", n.CacheInfo},
+		{"Running", n.Running},
+		{"Waiting", n.Waiting},
+		{"CacheUsed", n.CacheUsed},
+		{"CacheInfo", n.CacheInfo},
 		{"Adapters", n.Adapters},
 	} {
 		if one.text != "" {
