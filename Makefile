@@ -73,7 +73,7 @@ explore: ## every sequence of events of a few requests, with whole lives of four
 	$(GO) test -timeout 60m -run TestExplore ./pkg/dispatch -explore.whole
 
 .PHONY: random
-random: ## 10,000 random machines, against the properties that a user would state (1 minute), and all random queues
+random: ## 10,000 random machines, against the properties that a user would state, and all random queues (5 minutes on 2 cores)
 	$(GO) test -timeout 60m -run TestRandom ./pkg/dispatch -random.runs 10000
 	$(GO) test -timeout 60m ./pkg/fairqueue
 
