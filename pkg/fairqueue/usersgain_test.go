@@ -129,8 +129,15 @@ func TestCapacityOfUsers(t *testing.T) {
 		user string
 		want error
 	}{
-		{"u", nil}, {"u", nil}, {"u", ErrInsufficientCapacityUnder}, {"many", nil}, {"many", nil}, {"many", nil}, {"v", nil},
-		{"v", ErrInsufficientFlowCapacity}, {"u", ErrInsufficientFlowCapacity},
+		{"u", nil},
+		{"u", nil},
+		{"u", ErrInsufficientCapacityUnder},
+		{"many", nil},
+		{"many", nil},
+		{"many", nil},
+		{"v", nil},
+		{"v", ErrInsufficientFlowCapacity},
+		{"u", ErrInsufficientFlowCapacity},
 	} {
 		_, err := q.Push(start, of("a", c.user))
 		if !errors.Is(err, c.want) || errors.Is(c.want, ErrInsufficientFlowCapacity) != errors.Is(err, ErrInsufficientFlowCapacity) {
