@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -163,23 +164,34 @@ limits: { maxBodyBytesTotal: 4294967296, bodyTimeout: 2m }
 	}
 }
 
-// A large body may wait for its turn as long as any other: what Envoy is asked for before it sends the body covers the
-// wait as well.
+// A large body may be on its way to Weir for longer than Envoy's message_timeout, and then wait for its turn as long as any
+// other: what Envoy is asked for before it sends the body covers both.
 func TestLargeBodyThatWaits(t *testing.T) {
 	t.Parallel()
-	const wait = 25 * time.Second
+	const timeout, wait, length = 10 * time.Second, 25 * time.Second, 2 << 20
 	v := newValve()
+	whole := make(chan time.Time, 1) // but for the last part
 	s := start(t, setup{models: v.one(), config: single, edit: func(b envoyrun.Bootstrap) error {
-		b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = "10s" // less than the wait
-		return nil
+		b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = fmt.Sprintf("%gs", timeout.Seconds())
+		return slowWay(t, b, length-length/16, whole)
 	}})
 	first := s.begin(ask{})
 	s.epp.waitFor(1, "weir_stock_level")
-	u := s.nearlyWhole("x")
-	time.AfterFunc(wait, v.open)
+	const text, end = `{"model":"tiny","messages":[{"role":"user","content":"`, `"}]`
+	u := s.upload("x", length)
+	u.part(text + strings.Repeat("x", length-len(text)-len(end)-1) + end)
 	begun := time.Now()
+	time.AfterFunc(wait, v.open)
 	if status := u.complete(); status != 200 || time.Since(begun) < wait {
 		t.Errorf("status %d after %v", status, time.Since(begun))
+	}
+	select {
+	case at := <-whole:
+		if way := at.Sub(begun); way < timeout {
+			t.Errorf("the body was on its way for %v, want more than %v", way, timeout)
+		}
+	default:
+		t.Error("the body did not come to Weir whole")
 	}
 	if got := first.wait(); got.status != 200 {
 		t.Errorf("the first: %d %v", got.status, got.err)
@@ -188,6 +200,50 @@ func TestLargeBodyThatWaits(t *testing.T) {
 		t.Errorf("%d requests went past Weir, and the model server had %d at once, want 0 and 1", n, most)
 	}
 	s.epp.settled()
+}
+
+// slowWay makes what Envoy sends to Weir come at some 150 KiB a second, and tells when so many bytes have come. It takes the
+// pings out, which would come behind a body, and too late.
+func slowWay(t *testing.T, b envoyrun.Bootstrap, length int64, come chan<- time.Time) error {
+	delete(envoyrun.Object(b.Cluster(envoyrun.WeirCluster), "typed_extension_protocol_options",
+		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config", "http2_protocol_options"), "connection_keepalive")
+	at := envoyrun.Object(b.Cluster(envoyrun.WeirCluster), "load_assignment", "endpoints", 0, "lb_endpoints", 0, "endpoint", "address", "socket_address")
+	to := net.JoinHostPort(at["address"].(string), fmt.Sprint(at["port_value"]))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	at["address"], at["port_value"] = "127.0.0.1", listener.Addr().(*net.TCPAddr).Port
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			weir, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			go func() {
+				_, _ = io.Copy(from, weir)
+				_, _ = from.Close(), weir.Close()
+			}()
+			go func() {
+				for n, err := int64(0), error(nil); err == nil; time.Sleep(100 * time.Millisecond) {
+					var more int64
+					more, err = io.CopyN(weir, from, 15<<10)
+					if n < length && n+more >= length {
+						come <- time.Now()
+					}
+					n += more
+				}
+				_, _ = from.Close(), weir.Close()
+			}()
+		}
+	}()
+	return nil
 }
 
 // A Weir that has stopped is noticed when it does not answer the ping of its connection, within 20 s: what waits then
