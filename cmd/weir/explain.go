@@ -1,27 +1,45 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/pkg/recording"
 )
 
 const explainUsage = `Usage:
-  weir explain FILE --request ID   say in words what became of a request of a recording, and why
+  weir explain FILE --request ID                      say in words what became of a request of a recording, and why
+  weir explain FILE --last 5m --flow F --slowest 10   say it of those that waited longest
 
-FILE is what epp serves at /debug/recording with --record, or - for standard input. ID is the request's x-request-id, or
-its number in the recording.
+FILE is what epp serves at /debug/recording, or a file of decision records (decisions.file), or - for standard input. ID is
+the request's x-request-id, or its number in the recording. --last, --flow and --slowest may each be left out; --last counts
+from the end of the recording. With -o json the output is the records of the decisions, one on each line.
 `
+
+// explainOptions are the flags of `weir explain`.
+type explainOptions struct {
+	file, request, flow, output string
+	last                        time.Duration
+	slowest                     int
+}
 
 // runExplain is `weir explain`.
 func runExplain(args []string, stdout, stderr io.Writer) int {
+	var o explainOptions
 	set := pflag.NewFlagSet("weir explain", pflag.ContinueOnError)
 	set.Usage = func() {}
-	request := set.String("request", "", "")
+	set.StringVar(&o.request, "request", "", "")
+	set.StringVar(&o.flow, "flow", "", "")
+	set.DurationVar(&o.last, "last", 0, "")
+	set.IntVar(&o.slowest, "slowest", 10, "")
+	set.StringVarP(&o.output, "output", "o", "text", "")
 	err := set.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
 		_, _ = fmt.Fprint(stdout, explainUsage)
@@ -31,33 +49,120 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 	case set.NArg() != 1:
 		err = errors.New("must be followed by one FILE")
-	case *request == "":
+	case set.Changed("request") && o.request == "":
 		err = errors.New("--request: must name a request")
+	case o.request != "" && (set.Changed("flow") || set.Changed("last") || set.Changed("slowest")):
+		err = errors.New("--request: names one request, so --flow, --last and --slowest have no use")
+	case set.Changed("last") && o.last <= 0:
+		err = fmt.Errorf("--last: %v: must be above 0s", o.last)
+	case o.slowest < 1 || o.slowest > mostExplained:
+		err = fmt.Errorf("--slowest: %d: must be from 1 to %d", o.slowest, mostExplained)
+	case o.output != "text" && o.output != "json":
+		err = fmt.Errorf("--output: %q: must be one of text, json", o.output)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir explain: %v\n%s", err, explainUsage)
 		return 2
 	}
-	if err := explain(set.Arg(0), *request, stdout); err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir explain: %s: %v\n", set.Arg(0), err)
+	o.file = set.Arg(0)
+	text, err := o.explain()
+	if err == nil {
+		_, err = stdout.Write(text)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir explain: %s: %v\n", o.file, err)
 		return 1
 	}
 	return 0
 }
 
-func explain(file, request string, stdout io.Writer) error {
+// mostExplained is the largest number of requests that are explained at a time.
+const mostExplained = 1000
+
+// explain returns what to print.
+func (o *explainOptions) explain() ([]byte, error) {
+	file, remove, err := asFile(o.file)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	if records, err := areRecords(file); records || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return o.explainRecords(file)
+	}
 	format, err := app.Recordings()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var words string
+	var out bytes.Buffer
+	requests := []recording.Request{{ID: o.request}}
+	if o.request == "" {
+		list, err := o.list(format, file)
+		if err != nil {
+			return nil, err
+		}
+		slowest := list.Slowest(o.slowest)
+		if o.output == "text" {
+			o.sayList(&out, list, slowest)
+		}
+		requests = nil
+		for _, r := range slowest {
+			requests = append(requests, recording.Request{Number: r.Number})
+		}
+	}
+	if len(requests) == 0 {
+		return out.Bytes(), nil
+	}
+	var explained []recording.Explained
 	err = replayBounds.replayed(file, func(in io.Reader) (err error) {
-		words, err = format.Explain(in, request)
+		explained, err = format.Explain(in, requests...)
 		return err
 	})
-	if err != nil {
-		return err
+	for i, e := range explained {
+		switch {
+		case o.output == "json":
+			out.Write(append(e.Record.JSON(), '\n'))
+			continue
+		case o.request == "" || i > 0:
+			out.WriteByte('\n')
+		}
+		out.WriteString(e.Story)
 	}
-	_, err = io.WriteString(stdout, words)
-	return err
+	return out.Bytes(), err
+}
+
+// list lists the requests that --flow and --last choose.
+func (o *explainOptions) list(format *recording.Format, file string) (list *recording.List, err error) {
+	var flows []string
+	if o.flow != "" {
+		flows = app.RecordedFlows(o.flow)
+	}
+	err = replayBounds.replayed(file, func(in io.Reader) (err error) {
+		list, err = format.List(in, flows)
+		return err
+	})
+	if err == nil && o.last > 0 {
+		list = list.Since(o.last)
+	}
+	return list, err
+}
+
+// asFile returns the name of a file that can be read twice: for standard input, a copy of it, until remove is called.
+func asFile(name string) (file string, remove func(), err error) {
+	if name != "-" {
+		return name, func() {}, nil
+	}
+	spool, err := os.CreateTemp("", "weir-explain-*")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.Remove(spool.Name()) }
+	_, err = io.Copy(spool, os.Stdin)
+	if err = errors.Join(err, spool.Close()); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return spool.Name(), remove, nil
 }

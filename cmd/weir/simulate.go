@@ -28,7 +28,7 @@ workload is a file of clients (--workload) or a trace of requests (--trace): JSO
 output_length and hash_ids, as Mooncake's are, or with arrival (s), flow, tier, input, output and max_output; or CSV with a
 head of the latter. The same seed gives the same result.
 
-With --recording, the requests are those that an epp with --record had: what each --config would have made of them. A
+With --recording, the requests are those that an epp has recorded: what each --config would have made of them. A
 request takes as long at its engine as it did then.
 `
 

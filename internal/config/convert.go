@@ -5,10 +5,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/decision/sink"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -22,6 +24,8 @@ const (
 	controllerPart = "controller"
 	streamsPart    = "streams"
 	schedulingPart = "scheduling"
+	recordingPart  = "recording"
+	sinkPart       = "sink"
 )
 
 // FlowcontrolConfig returns the configuration of the controller, its queue and its stock.
@@ -59,6 +63,18 @@ func (d *Document) FlowcontrolConfig() flowcontrol.Config {
 func (d *Document) SchedulingConfig() scheduling.Config {
 	var cfg scheduling.Config
 	d.convert(schedulingPart, &cfg)
+	return cfg
+}
+
+// RecordingConfig returns the configuration of the recording.
+func (d *Document) RecordingConfig() (cfg recording.Config) {
+	d.convert(recordingPart, &cfg)
+	return cfg
+}
+
+// SinkConfig returns the configuration of the sink of decision records.
+func (d *Document) SinkConfig() (cfg sink.Config) {
+	d.convert(sinkPart, &cfg)
 	return cfg
 }
 

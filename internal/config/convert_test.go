@@ -70,6 +70,8 @@ passOn: queue
 limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxHeaders: 98, bodyTimeout: 5s, maxFlows: 4 }
 scheduling: { filters: [ready], affinity: prefix, affinityScope: flow, affinitySession: "cookie:s", affinitySeed: x, tieBreak: random, fallbacks: 7, prefillThreshold: 8, prefillTokens: 9,
   policy: mindrouter, mindrouter: { loaded: 1, utilisation: 2, utilisationUnknown: 3, queue: 4, queueSlope: 0.5, throughput: 6, latency: 7, latencyUnknown: 8, priority: 9, scale: 10s, alpha: 0.11 } }
+recording: 12
+decisions: { sample: 0.25, sink: file, file: /d.json, maxFileBytes: 99999, explain: [ops] }
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -106,6 +108,9 @@ scheduling: { filters: [ready], affinity: prefix, affinityScope: flow, affinityS
 			t.Errorf("got  %s\nwant %s", text, want)
 		}
 	}
+	if got := fmt.Sprintf("%+v %+v", d.RecordingConfig(), d.SinkConfig()); got != "{MiB:12} {Kind:file Path:/d.json MaxBytes:99999}" {
+		t.Error(got)
+	}
 	streams := d.ExtprocConfig()
 	minPriority := streams.Tiers[0].MinPriority
 	if minPriority == nil || *minPriority != 4 {
@@ -117,9 +122,9 @@ scheduling: { filters: [ready], affinity: prefix, affinityScope: flow, affinityS
 		"Criticality:{Header:x-class Metadata:ns/tier Default:one ObjectiveHeaders:[x-objective]} " +
 		"PolicyClass:{Headers:[x-policy] PriorityHeader:x-p StrictPriorityHeader:x-s Hints:[osl] MaxPriority:4 MaxStrictPriority:3} Classes:[{Model: Name:c Family:f Bucket:b} {Model:m Name:d Family:g Bucket:e}] " +
 		"Ring:{DefaultFamily:f Buckets:[{MinTokens:0 Name:b}]} ModelRings:map[m:{DefaultFamily:g Buckets:[{MinTokens:0 Name:e}]}] Tiers:[{Name:one MinPriority:<nil>}] " +
-		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input Requirements:x-needs} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] Affinity:{prefix flow cookie:s} " +
+		"TrustedHeaders:{Model:x-model Cost:x-cost InputTokens:x-input Requirements:x-needs} RequestBody:always HashFlowKeys:false UnknownModels:shared Anonymous:shared PassOn:queue PassOnPaths:[/cheap] Explain:[ops] Affinity:{prefix flow cookie:s} " +
 		"Limits:{MaxBodyBytes:1 MaxBodyBytesTotal:2 BodyTimeout:5s MaxHeaderBytes:3 MaxHeaders:98} DeadlineHeaders:[x-deadline] RoutesByModel:true RoutesByNeeds:false OtherTargets:[]} " +
-		"OneFlow:true Quotas:true LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "
+		"OneFlow:true Quotas:true Sample:250000 LongestWait:6s Responses:{Preset:smg Metadata:true Status:map[shed:529] QueueState:true} "
 	if text := fmt.Sprintf("%+v", streams); !strings.HasPrefix(text, want) {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

@@ -16,11 +16,13 @@ import (
 // problemsOfParts returns the problems that the packages find in the converted document, in terms of the document's
 // keys.
 func (d *Document) problemsOfParts() Problems {
-	controller, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
+	controller, streams, kept, records := d.FlowcontrolConfig(), d.ExtprocConfig(), d.RecordingConfig(), d.SinkConfig()
 	return slices.Concat(
 		d.inKeys(controllerPart, controller.Validate()),
 		d.inKeys(streamsPart, streams.Validate()),
 		d.inKeys(schedulingPart, d.SchedulingConfig().Validate()),
+		d.inKeys(recordingPart, kept.Validate()),
+		d.inKeys(sinkPart, records.Validate()),
 	)
 }
 

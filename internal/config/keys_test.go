@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/decision/sink"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/invalid"
+	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -25,6 +27,8 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 			"OneFlow", "Quotas", "HashFlowKeys", "RoutesByModel", "RoutesByNeeds", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
 		}},
 		schedulingPart: {reflect.TypeFor[scheduling.Config](), nil},
+		recordingPart:  {reflect.TypeFor[recording.Config](), nil},
+		sinkPart:       {reflect.TypeFor[sink.Config](), nil},
 	} {
 		var set []string
 		for k := range tagged("sets") {

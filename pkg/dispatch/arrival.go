@@ -29,6 +29,10 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 	if a.Tenant != "" {
 		m.meter(w, a)
 	}
+	if a.Explain {
+		w.Explain()
+		w.rare.facts.Arrived = m.now
+	}
 }
 
 // decide decides on an arrival. A panic in it ends only this request.
@@ -85,6 +89,7 @@ func (m *Machine) admit(w *Waiter) {
 		return
 	case !m.config.EnqueueAll && !m.queue.Highest(w.queued.Tier):
 		m.uncountWaiter(w)
+		m.noteShed(w)
 		m.reject(w, OutcomeShed)
 		return
 	}
@@ -146,6 +151,7 @@ func (m *Machine) push(w *Waiter) bool {
 		d := waiterOf(displaced)
 		m.counts.displaced[displaced.Tier]++
 		m.uncountWaiter(d)
+		m.noteDisplaced(d)
 		m.end(d, OutcomeDisplaced)
 	}
 	if err != nil {
@@ -177,12 +183,18 @@ func (m *Machine) refuse(w *Waiter, err error) {
 	if errors.Is(err, fairqueue.ErrInsufficientCapacityUnder) {
 		w.rarely().userFull = true
 	}
+	if o != OutcomeInternal {
+		m.noteFull(w, err)
+	}
 	m.reject(w, o)
 	m.uncountWaiter(w)
 }
 
 // reject ends a request that gets no lease.
 func (m *Machine) reject(w *Waiter, o Outcome) {
+	if w.asksFacts() {
+		m.noteFacts(w, false)
+	}
 	w.stage, w.outcome = StageEnded, o
 	w.retry = m.retryAfter(w, o)
 	if s, ok := m.refund(w); ok {

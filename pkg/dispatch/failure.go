@@ -19,6 +19,8 @@ type rare struct {
 	struck  time.Time // when the last of them happened
 	failure error     // see Waiter.Failure
 	metered           // by a quota
+	facts   *Facts    // nil: nobody asks for them
+	met     Limit     // that it was rejected by, as far as Waiter.Limit needs it
 
 	user     *flowAccount // of its user, where tenants have users
 	userFull bool         // its user's queue was full

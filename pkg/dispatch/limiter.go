@@ -78,6 +78,7 @@ func (m *Machine) overRate(w *Waiter) bool {
 		return false
 	}
 	w.rarely().wait = wait
+	m.noteRate(w)
 	m.reject(w, OutcomeShed)
 	return true
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -64,6 +65,14 @@ func (o Outcome) String() string {
 		return reasons[o]
 	}
 	return "unknown"
+}
+
+// Refusal describes a request that has ended before it arrived.
+type Refusal struct {
+	// ID is its name in logs. Flow is the key of its flow, and Model its model, as far as they were known.
+	ID, Flow, Model string
+	Outcome         Outcome
+	RetryAfter      time.Duration // 0: its client is not told
 }
 
 // outcomeOf returns the outcome of an error of the queue.

@@ -115,6 +115,9 @@ func (m *Machine) answered(w *Waiter) {
 
 // take gives w a lease for the placer's reservation r.
 func (m *Machine) take(w *Waiter, r Reservation, promoted bool) {
+	if w.asksFacts() {
+		m.noteFacts(w, promoted)
+	}
 	l := (*Lease)(w)
 	l.reservation, m.mayTurn = r, m.busies
 	l.held = stock.NewLease(w.queued.Tier, l.held.Tokens(), promoted)

@@ -44,6 +44,8 @@ type Arrival struct {
 	Deadline time.Time
 	// Placement is its constraint on endpoints.
 	Placement Placement
+	// Explain asks for the Facts of the request.
+	Explain bool
 	// Owner belongs to the caller; the machine does not use it.
 	Owner any
 }

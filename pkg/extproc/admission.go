@@ -48,6 +48,7 @@ func (st *mainStream) offer() error {
 	if d, ok := st.reader.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d
 	}
+	st.recordOffer(r)
 	var lease Lease
 	if q.PassesOn {
 		lease, err = s.controller.PassOn(r)
@@ -60,6 +61,7 @@ func (st *mainStream) offer() error {
 	}
 	st.state.enter(granted)
 	st.grant.take(lease)
+	st.recordGrant()
 	if st.grant.affinity != nil && lease != nil {
 		st.grant.expects(st.grant.affinity.Granted())
 	}

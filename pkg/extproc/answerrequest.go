@@ -80,7 +80,7 @@ func (st *mainStream) sendDestination() (next state, err error) {
 // never be preempted and has no prefill engine, its status comes through the gate, and nothing is read of its response's body, which the headers
 // explain. Only the answer to the request headers can override the mode.
 func (st *mainStream) needsNoHeaders() bool {
-	return st.link != nil && st.grant.prefill == "" && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && st.grant.quota == nil && !st.readsUsage()
+	return st.link != nil && st.grant.prefill == "" && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && !st.tellsDecision() && st.grant.quota == nil && !st.readsUsage()
 }
 
 // ownPart returns the part of the answer with what Envoy is to keep of the request in the namespace weir: its ID for the

@@ -52,7 +52,7 @@ func (quickController) PassOn(*flowcontrol.Request) (Lease, error) { return quic
 func (quickController) Waiting() int { return 0 }
 func (quickController) Ready() int   { return 1 }
 
-func (quickController) Refuse(_, _, _ string, err error) *flowcontrol.Rejection {
+func (quickController) Refuse(_, _, _, _ string, err error) *flowcontrol.Rejection {
 	return rejectionOf(err)
 }
 
@@ -68,6 +68,7 @@ func (quickLease) AwaitsFirstToken() bool                    { return false }
 func (quickLease) OnServed(flowcontrol.Endpoint)             {}
 func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens) {}
 func (quickLease) OnExpected(fairqueue.Cost)                 {}
+func (quickLease) Facts() *flowcontrol.Facts                 { return nil }
 func (quickLease) OnRequestComplete(flowcontrol.Completion)  {}
 
 func benchmark(b *testing.B, messages ...*extprocv3.ProcessingRequest) {

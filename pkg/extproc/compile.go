@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -13,6 +14,7 @@ type compiled struct {
 	replies    replies
 	// readsBody is set if the usage is read from response bodies.
 	readsBody bool
+	sample    decision.Sample
 }
 
 // compile compiles a valid configuration.
@@ -21,6 +23,7 @@ func compile(cfg *Config) *compiled {
 	return &compiled{
 		Config: *cfg, rules: rules, rejections: newRejections(cfg.Responses),
 		replies:   replies{rules: rules, clearRouteCache: cfg.ClearRouteCache},
+		sample:    decision.SampleOf(cfg.Sample),
 		readsBody: cfg.Usage == UsageBody || cfg.Usage == UsageAuto && cfg.Cost.inTokens(),
 	}
 }

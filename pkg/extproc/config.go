@@ -14,6 +14,8 @@ type Config struct {
 	OneFlow bool
 	// Quotas is set if tenants have quotas (tenantPolicies[].quota), so that the controller needs to know their names.
 	Quotas bool
+	// Sample is the share of requests that have decision records, in millionths: 0 to decision.SampleOne (decisions.sample).
+	Sample int64
 	// LongestWait is the longest TTL in the queue of any request (fairRequestQueue.queueTTL, tiers[].queueTimeout).
 	LongestWait time.Duration
 	// Responses are the answers about outcomes to clients and Envoy (responses).

@@ -4,10 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // Controller is the queue controller, as streams use it. Controlled makes one.
@@ -15,8 +17,8 @@ type Controller interface {
 	// TryEnqueue admits r at once, or blocks until r is granted or rejected. The error is a *flowcontrol.Rejection.
 	TryEnqueue(ctx context.Context, r *flowcontrol.Request) (Lease, error)
 	// Refuse counts a request that is rejected without TryEnqueue. err wraps the sentinel of its outcome. A flow or model
-	// that is not known is empty.
-	Refuse(flow, model, targetModel string, err error) *flowcontrol.Rejection
+	// that is not known is empty, and id too.
+	Refuse(id, flow, model, targetModel string, err error) *flowcontrol.Rejection
 	// Waiting returns the number of requests in the queue.
 	Waiting() int
 	// Ready returns the number of endpoints that are ready.
@@ -30,6 +32,7 @@ type Lease interface {
 	Preempted() <-chan struct{}
 	Queued() (waited time.Duration, queued bool)
 	Quota() *flowcontrol.QuotaStanding
+	Facts() *flowcontrol.Facts
 	OnFirstByte() error
 	OnPrefilled()
 	OnFirstToken()
@@ -85,7 +88,13 @@ type Placement interface {
 	Chosen() (address string, fallbacks []string)
 	// Prefill returns the prefill engine that reads the prompt, with its address; "" if the endpoint does.
 	Prefill() (id flowcontrol.Endpoint, address string)
+	// Watch must be called before the request is offered to have Explained return how the endpoints compared.
+	Watch()
+	Explained() *scheduling.Decision
 }
+
+// Records takes the decision records of requests. Put must not wait.
+type Records interface{ Put(r *decision.Record) }
 
 // Controlled returns c as a Controller.
 func Controlled(c *flowcontrol.RequestQueueController) Controller { return controlled{c} }

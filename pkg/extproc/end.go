@@ -19,6 +19,7 @@ func (st *mainStream) end() {
 	defer st.body.drop()
 	defer st.reader.stop()
 	defer st.countUsage()
+	defer st.endRecord()
 	defer st.tellEnd()
 	defer st.settle()
 	st.body.turn.end()

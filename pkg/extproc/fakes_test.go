@@ -27,6 +27,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // fakeController stands for the queue: it grants at once or when the test says so, and counts outcomes.
@@ -42,6 +43,7 @@ type fakeController struct {
 	away    bool          // no endpoint is ready
 	queued  time.Duration // of the leases
 	quota   *flowcontrol.QuotaStanding
+	facts   *flowcontrol.Facts
 	unread  bool // prompts count until their first token
 
 	requests []*flowcontrol.Request
@@ -82,7 +84,7 @@ func (c *fakeController) verdict(err error) (Lease, error) {
 	defer c.mu.Unlock()
 	if err != nil {
 		c.outcomes++
-		return nil, &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err), RetryAfter: 1500 * time.Millisecond, Quota: c.quota}
+		return nil, &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err), RetryAfter: 1500 * time.Millisecond, Quota: c.quota, Facts: c.facts}
 	}
 	l := &fakeLease{controller: c, preempt: c.preempt}
 	c.leases = append(c.leases, l)
@@ -112,7 +114,7 @@ func (c *fakeController) Ready() int {
 	return 1
 }
 
-func (c *fakeController) Refuse(flow, model, _ string, err error) *flowcontrol.Rejection {
+func (c *fakeController) Refuse(_, flow, model, _ string, err error) *flowcontrol.Rejection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused = append(c.refused, err)
@@ -136,6 +138,8 @@ type fakeLease struct {
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
+
+func (l *fakeLease) Facts() *flowcontrol.Facts { return l.controller.facts }
 
 func (l *fakeLease) Quota() *flowcontrol.QuotaStanding { return l.controller.quota }
 
@@ -212,6 +216,8 @@ type fakePicker struct {
 	most      int64    // tokens that engines take; 0: any number
 	length    Length
 	confined  *request.Subset
+	views     int                  // that were asked for
+	explained *scheduling.Decision // what Explained returns
 }
 
 func (p *fakePicker) Prepare(model string, subset request.Subset, needs request.Needs) (Placement, error) {
@@ -261,6 +267,10 @@ func (p *fakePicker) Lists(model string) bool { return slices.Contains(p.lists, 
 func (p *fakePicker) Lane() string { return "" }
 
 func (p *fakePicker) Prefill() (flowcontrol.Endpoint, string) { return 0, p.prefill }
+
+func (p *fakePicker) Watch() { p.views++ }
+
+func (p *fakePicker) Explained() *scheduling.Decision { return p.explained }
 
 func (p *fakePicker) Chosen() (string, []string) {
 	if p.boom {
@@ -335,6 +345,7 @@ type testbench struct {
 	picker     *fakePicker
 	registry   *prometheus.Registry
 	logged     *logLines
+	records    fakeRecords
 	envoy      net.Addr // where its streams come from; nil: nowhere
 }
 
@@ -376,6 +387,7 @@ func newBench(t testing.TB, change func(*Config)) *testbench {
 	var err error
 	b.server, err = NewServer(cfg, Dependencies{
 		Controller: b.controller, Picker: b.picker, Log: log, Registerer: b.registry, Rand: rand.New(rand.NewPCG(1, 2)),
+		Records: &b.records,
 	})
 	if err != nil {
 		t.Fatal(err)

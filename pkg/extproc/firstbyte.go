@@ -45,6 +45,9 @@ func (st *mainStream) releaseHeaders() error {
 	if st.response.tellsQuota {
 		own.set = append(own.set, quotaState(st.grant.quota)...)
 	}
+	if st.response.tellsDecision {
+		own.set = append(own.set, st.decisionState()...)
+	}
 	if st.response.strip != nil { // its length changes
 		own.remove = []string{"content-length"}
 	}

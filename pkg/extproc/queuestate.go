@@ -41,9 +41,13 @@ const (
 
 // crowded reports whether response headers are so many or so large that Envoy may not take so many more.
 func crowded(list []*corev3.HeaderValue, more int) bool {
-	size := 0
+	return len(list) > mostHeaders-more || bytesOf(list) > roomyHeaderBytes
+}
+
+// bytesOf returns the size of headers.
+func bytesOf(list []*corev3.HeaderValue) (size int) {
 	for _, hv := range list {
 		size += len(hv.Key) + len(hv.RawValue) + len(hv.Value)
 	}
-	return len(list) > mostHeaders-more || size > roomyHeaderBytes
+	return size
 }

@@ -58,6 +58,7 @@ func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) (needsBody boo
 		Draw:      &st.server.draw,
 	})
 	st.warnOfRequest()
+	st.beginRecord()
 	return needsBody, err
 }
 

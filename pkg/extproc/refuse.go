@@ -14,7 +14,7 @@ func (st *mainStream) refuse(err error) error { return st.reject(st.refusal(err)
 // refusal has the controller count a request that was not offered to it.
 func (st *mainStream) refusal(err error) *flowcontrol.Rejection {
 	model, target := st.request.Labels()
-	return st.server.controller.Refuse(st.flowKey(), model, target, refusalOf(err))
+	return st.server.controller.Refuse(st.line.id, st.flowKey(), model, target, refusalOf(err))
 }
 
 // rejectPreempted rejects a request that lost its lease. err is the lease's error.
@@ -37,6 +37,12 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 		headers = st.server.queueState(waited)
 	}
 	headers = append(headers, quotaState(rej.Quota)...)
+	if rej.Limit != nil {
+		headers = append(headers, setHeader(limitHeader, rej.Limit.Name))
+	}
+	if st.tellsDecision() {
+		headers = append(headers, st.decisionState()...)
+	}
 	last := st.cfg.rejections.reply(st.wordedForCaller(rej), st.request.ErrorShape(), headers...)
 	if st.cfg.Responses.Metadata {
 		var m codec.Metadata
@@ -53,6 +59,7 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 // noteRejection records the rejection, and for the log the facts of that moment.
 func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
 	st.rejection = rej
+	st.recordRejection(rej)
 	if !st.line.wanted {
 		return
 	}

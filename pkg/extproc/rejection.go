@@ -18,7 +18,9 @@ import (
 
 // The headers of a rejection. Envoy's access log has the reason in %RESPONSE_CODE_DETAILS% as well.
 const (
-	reasonHeader        = "x-weir-reason"
+	reasonHeader = "x-weir-reason"
+	// limitHeader names the limit by which a request was rejected, and no more of it.
+	limitHeader         = request.ControlPrefix + "limit"
 	droppedReasonHeader = "x-llm-d-request-dropped-reason"
 )
 

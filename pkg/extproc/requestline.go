@@ -19,7 +19,7 @@ const maxRequestID = 256
 func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
 	st.line.logged = st.server.log.V(requestVerbosity).Enabled()
 	st.line.wanted = st.line.logged || st.server.tailed()
-	if !st.line.wanted && !st.server.names {
+	if !st.line.wanted && !st.server.names && (st.server.records == nil || st.cfg.sample.None() && len(st.cfg.Explain) == 0) {
 		return
 	}
 	for _, hv := range h.GetHeaders().GetHeaders() {

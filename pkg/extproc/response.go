@@ -28,6 +28,8 @@ type response struct {
 	tells bool
 	// tellsQuota is set if its headers tell the client the rest of its quota.
 	tellsQuota bool
+	// tellsDecision is set if its headers tell the client the record of the decision.
+	tellsDecision bool
 	// elsewhere is the endpoint that served, if it is not the one picked.
 	elsewhere string
 }

@@ -29,6 +29,8 @@ type Dependencies struct {
 	Registerer prometheus.Registerer
 	// Rand draws the targets of models. Nil means a source with a random seed.
 	Rand *rand.Rand
+	// Records takes decision records; nil: there are none.
+	Records Records
 	// NameRequests tells the controller each request's x-request-id.
 	NameRequests bool
 	// Tail is told of requests that have ended; it may be nil.
@@ -48,6 +50,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		elsewhere:  newElsewhere(deps.Log, deps.Picker),
 		names:      deps.NameRequests,
 		tail:       deps.Tail,
+		records:    deps.Records,
 	}}
 	s.metrics = newMetrics(s.plateau.active.Load, s.memory.bytes)
 	if s.draw.source = deps.Rand; s.draw.source == nil {

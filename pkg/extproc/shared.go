@@ -16,8 +16,9 @@ type shared struct {
 	controller Controller
 	picker     Picker
 	log        logr.Logger
-	names      bool // the controller wants the requests' IDs
-	tail       Tail // told of requests that have ended; may be nil
+	names      bool    // the controller wants the requests' IDs
+	records    Records // nil: none
+	tail       Tail    // told of requests that have ended; may be nil
 
 	metrics    *metrics
 	elsewhere  *servedElsewhere
@@ -29,6 +30,7 @@ type shared struct {
 	meter      metering.Meter
 	draw       draw
 	once       warnings
+	unnamed    atomic.Uint64 // requests without an ID, as far as some are sampled
 	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
 
 	// config is replaced as a whole by SetConfig. A stream keeps the one from its start.

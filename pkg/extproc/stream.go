@@ -5,6 +5,7 @@ import (
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -26,6 +27,8 @@ type mainStream struct {
 	// response is what passes at last (watchresponse.go).
 	response response
 	line     requestLine
+	// record is that of the decision; nil: it has none (record.go).
+	record *decision.Record
 }
 
 // requestLine has the facts of a request that only the log and the tail need.

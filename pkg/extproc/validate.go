@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/invalid"
 	"github.com/weir-epp/weir/pkg/request"
@@ -26,6 +27,9 @@ func (c *Config) Validate() error {
 		c.checkIncludeUsage(&ps)
 	}
 	ps.Under(invalid.At("Tokens"), c.Tokens.Validate())
+	if c.Sample < 0 || c.Sample > decision.SampleOne {
+		ps.Add(invalid.At("Sample"), c.Sample, "must be from 0 to 1")
+	}
 	c.Responses.check(&ps, invalid.At("Responses"))
 	return ps.Err()
 }

@@ -44,6 +44,10 @@ func (st *mainStream) choosesHeaders(own []*corev3.HeaderValue) {
 	}
 	if st.grant.lease != nil && st.wantsQueueState() {
 		r.tells = !crowded(own, more+2)
+		more += 2
+	}
+	if st.tellsDecision() {
+		r.tellsDecision = !crowded(own, more+1) && bytesOf(own) <= roomyHeaderBytes-mostDecision
 	}
 }
 

@@ -22,6 +22,8 @@ type RequestQueueController struct {
 	poke     chan struct{} // wakes one popper
 	resize   chan struct{} // the number of poppers has changed
 	classes  atomic.Pointer[classNames]
+	records  atomic.Bool // events are recorded
+	kept     lastRejections
 	channels sync.Pool // of chan struct{}, of capacity 1 and empty: what a waiter waits on
 
 	mu         sync.Mutex
@@ -59,6 +61,9 @@ func New(cfg Config, placer Placer, log logr.Logger) (*RequestQueueController, e
 // granted, rejected, displaced or expired, or ctx is done. A returned error is always a *Rejection.
 func (c *RequestQueueController) TryEnqueue(ctx context.Context, r *Request) (*Lease, error) {
 	w, err := c.arrive(ctx, r)
+	if err != nil {
+		c.noteOf(r, 0, err)
+	}
 	if err != nil || w.woken == nil {
 		return (*Lease)(w), err
 	}
@@ -70,7 +75,11 @@ func (c *RequestQueueController) wait(w *waiter, r *Request) (*Lease, error) {
 	in := c.classes.Load().join(&c.metrics.classes, w.series.model, r.Path)
 	defer in.leave(w)
 	w.await()
-	return c.verdict(w)
+	l, err := c.verdict(w)
+	if err != nil {
+		c.noteOf(r, w.Waited(), err)
+	}
+	return l, err
 }
 
 // arrive is the part of TryEnqueue before it blocks; if r has to wait, w has a channel to wait on.
@@ -128,7 +137,7 @@ func (m *machine) arrive(now time.Time, w *waiter, r *Request, deadline time.Tim
 func arrivalOf(w *waiter, r *Request, deadline time.Time) dispatch.Arrival {
 	return dispatch.Arrival{
 		Flow: r.Flow, Path: r.Path, TierName: r.TierName, Tier: r.Tier, Cost: r.Cost, Tokens: r.Tokens, Deadline: deadline, Placement: r.Placement,
-		Tenant: r.Tenant, Uses: r.Uses, Owner: w,
+		Tenant: r.Tenant, Uses: r.Uses, Explain: r.Explain, Owner: w,
 	}
 }
 
@@ -185,23 +194,26 @@ func (c *RequestQueueController) decided(w *waiter) (is bool) {
 }
 
 // Refuse counts a request that ends before TryEnqueue (malformed, too large, late, no memory, no endpoint, unknown model) and returns
-// its Rejection. err wraps one of the sentinels; flow, model and targetModel are empty if they are not known yet.
-func (c *RequestQueueController) Refuse(flow, model, targetModel string, err error) *Rejection {
+// its Rejection. err wraps one of the sentinels; id, flow, model and targetModel are empty if they are not known.
+func (c *RequestQueueController) Refuse(id, flow, model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
-	switch r.Outcome {
-	case OutcomeNoEndpoint, OutcomeInternal, OutcomeNoMemory: // only for these is the client told when to retry
-		r.RetryAfter = c.refusal(time.Now(), cmp.Or(flow, model), r.Outcome)
-	default:
+	// Only for these is the client told when to retry.
+	retries := r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal || r.Outcome == OutcomeNoMemory
+	if retries || c.records.Load() {
+		refusal := dispatch.Refusal{ID: id, Flow: flow, Model: cmp.Or(targetModel, model), Outcome: r.Outcome}
+		c.refuse(time.Now(), &refusal)
+		r.RetryAfter = refusal.RetryAfter
 	}
 	c.metrics.flows.of(flow).count(r.Outcome)
 	s := c.metrics.of(model, targetModel)
+	c.note(id, flow, cmp.Or(targetModel, model), 0, r)
 	return s.rejected(nil, r)
 }
 
-func (c *RequestQueueController) refusal(now time.Time, key string, o Outcome) time.Duration {
+func (c *RequestQueueController) refuse(now time.Time, r *dispatch.Refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.machine.Refuse(now, key, o)
+	c.machine.Refuse(now, r)
 }
 
 // PassOn counts and places a request that is passed on without queueing because it is known not to be inference. Its
@@ -210,7 +222,9 @@ func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 	w := c.newWaiter(context.Background(), r)
 	c.passOn(time.Now(), w, r)
 	if !w.held {
-		return nil, w.series.rejected(w, rejectionOf(&w.Waiter))
+		err := w.series.rejected(w, rejectionOf(&w.Waiter))
+		c.noteOf(r, 0, err)
+		return nil, err
 	}
 	w.series.dispatched(w)
 	return (*Lease)(w), nil

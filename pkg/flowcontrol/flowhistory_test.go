@@ -87,7 +87,7 @@ func TestHistoryByFlow(t *testing.T) {
 		second.lease.OnRequestComplete(Completion{Status: 200, Usage: Usage{Input: 1, Output: 2}}) // a deferred one
 		synctest.Wait()
 		third.lease.OnRequestComplete(Completion{Unsent: true})
-		b.Refuse("noisy", "n", "n", ErrBadRequest)
+		b.Refuse("", "noisy", "n", "n", ErrBadRequest)
 		want("noisy", "[in_flight 0 rejections_total bad-request 1 rejections_total client-cancelled 1 requests_total 3 "+
 			"tokens_total cached m 0 tokens_total input m 1 tokens_total output m 2]")
 	})
@@ -286,7 +286,7 @@ func TestFlowCounts(t *testing.T) {
 		}{{"a", bulk, 30}, {"b", bulk, 50}, {"a", system, 7}, {"a", bulk, 20}} {
 			complete(b.arrives(b.t.Context(), &Request{Flow: a.flow, Tier: a.tier, Cost: fairqueue.Cost(a.cost), Placement: pool}).lease)
 		}
-		b.Refuse("a", "", "", ErrBadRequest)
+		b.Refuse("", "a", "", "", ErrBadRequest)
 		got := map[string]FlowCounts{}
 		for _, c := range b.FlowCounts() {
 			got[c.Flow] = c

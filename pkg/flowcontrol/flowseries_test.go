@@ -78,8 +78,8 @@ func TestWaitsAndRejectionsByFlow(t *testing.T) {
 		if _, err := ask("noisy"); OutcomeOf(err) != OutcomeFlowFull {
 			t.Fatal(err)
 		}
-		b.Refuse("noisy", "", "", ErrBadRequest)
-		b.Refuse("", "", "", ErrBadRequest)
+		b.Refuse("", "noisy", "", "", ErrBadRequest)
+		b.Refuse("", "", "", "", ErrBadRequest)
 		time.Sleep(3 * time.Second)
 		complete(first)
 		second := <-served
@@ -108,7 +108,7 @@ func TestWaitsAndRejectionsByFlow(t *testing.T) {
 func TestRejectionsByFlowAreBounded(t *testing.T) {
 	inBubble(t, ready(1), func(c *Config) { c.MaxLabels = 2 }, func(b *bench) {
 		for i := range 10 {
-			b.Refuse(fmt.Sprint("invented-", i), "", "", ErrBadRequest)
+			b.Refuse("", fmt.Sprint("invented-", i), "", "", ErrBadRequest)
 		}
 		if got := b.scraped("weir_flow_rejections_total", "flow"); len(got) != 3 || got["other"] != 8 {
 			t.Errorf("rejections by flow are %v", got)
@@ -134,7 +134,7 @@ func TestSeriesOfAFlowInFlightStay(t *testing.T) {
 			b.scraped("", "")
 		}
 		held.lease.OnRequestComplete(Completion{Unsent: true})
-		b.Refuse("second", "", "", ErrBadRequest)
+		b.Refuse("", "second", "", "", ErrBadRequest)
 		if got := fmt.Sprint(b.scraped("weir_flow_rejections_total", "flow")); got != "map[held:1 other:1]" {
 			t.Errorf("rejections by flow are %s", got)
 		}

@@ -108,7 +108,14 @@ type Rejection struct {
 	RetryAfter time.Duration
 	// Quota is the rest of the tenant's quota; nil if no quota has counted the request.
 	Quota *QuotaStanding
+	// Limit is what the request was rejected by; nil: no limit.
+	Limit *Limit
+	// Facts are what was known of the request; nil unless it has asked for them, and has reached the controller.
+	Facts *Facts
 }
+
+// Limit is the limit by which a request was rejected; see dispatch.Limit.
+type Limit = dispatch.Limit
 
 // QuotaStanding is the rest of a tenant's quota; see quota.Standing.
 type QuotaStanding = dispatch.QuotaStanding
@@ -128,5 +135,6 @@ func rejectionOf(w *dispatch.Waiter) *Rejection {
 	if s, ok := w.Quota(); ok {
 		r.Quota = &s
 	}
+	r.Facts, r.Limit = w.Facts(), w.Limit()
 	return r
 }

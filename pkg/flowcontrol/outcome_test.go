@@ -58,15 +58,15 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 func TestRefusedForMemoryHasAPlace(t *testing.T) {
 	inBubble(t, ready(1), nil, func(c *bench) {
 		for range 3 {
-			if r := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrBodyTimeout)); r.RetryAfter != 0 || r.Outcome != OutcomeBodyTimeout {
+			if r := c.Refuse("", "f", "m", "m", fmt.Errorf("x: %w", ErrBodyTimeout)); r.RetryAfter != 0 || r.Outcome != OutcomeBodyTimeout {
 				t.Errorf("%v: come back after %v", r.Outcome, r.RetryAfter)
 			}
-			if r := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrUnknownModel)); r.RetryAfter != 0 || r.Outcome != OutcomeUnknownModel {
+			if r := c.Refuse("", "f", "m", "m", fmt.Errorf("x: %w", ErrUnknownModel)); r.RetryAfter != 0 || r.Outcome != OutcomeUnknownModel {
 				t.Errorf("%v: come back after %v", r.Outcome, r.RetryAfter)
 			}
 		}
-		first := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
-		second := c.Refuse("f", "m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
+		first := c.Refuse("", "f", "m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
+		second := c.Refuse("", "f", "m", "m", fmt.Errorf("x: %w", ErrNoMemory)).RetryAfter
 		if min(first, second) < time.Second || max(first, second) > 5*time.Second || second == first {
 			t.Errorf("come back after %v and %v", first, second)
 		}

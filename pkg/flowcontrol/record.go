@@ -19,7 +19,7 @@ type Recorder interface {
 	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint)
 	Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost)
 	Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost, a dispatch.Answer)
-	Refuse(now time.Time, key string, o Outcome, retryAfter time.Duration)
+	Refuse(now time.Time, r *dispatch.Refusal)
 	Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign)
 	Foreign(now time.Time, changes []stock.Foreign)
 	Signals(now time.Time, e Endpoint, s dispatch.Signals)
@@ -46,7 +46,16 @@ func (c *RequestQueueController) Record(start func(*dispatch.Machine, dispatch.C
 		return err
 	}
 	c.machine.recorder = recorder
+	c.records.Store(true)
 	return nil
+}
+
+// StopRecording ends the recording.
+func (c *RequestQueueController) StopRecording() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.machine.recorder = nil
+	c.records.Store(false)
 }
 
 // machine is a dispatch.Machine whose events are recorded.
@@ -104,12 +113,11 @@ func (m *machine) Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost
 	return m.Machine.Answered(now, l, cost, a)
 }
 
-func (m *machine) Refuse(now time.Time, key string, o Outcome) (retryAfter time.Duration) {
-	retryAfter = m.Machine.Refuse(now, o)
+func (m *machine) Refuse(now time.Time, r *dispatch.Refusal) {
+	r.RetryAfter = m.Machine.Refuse(now, r.Outcome)
 	if m.recorder != nil {
-		m.recorder.Refuse(now, key, o, retryAfter)
+		m.recorder.Refuse(now, r)
 	}
-	return retryAfter
 }
 
 func (m *machine) SetBackends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {

@@ -35,6 +35,8 @@ type Request struct {
 	Deadline time.Time
 	// Placement is its constraint on endpoints, computed before the lock is acquired.
 	Placement Placement
+	// Explain asks for the Facts of the request.
+	Explain bool
 	// OnQueued is called at most once, in the caller's goroutine and outside the lock, before the request waits in the
 	// queue, with the longest time that it may wait. The stream uses it to extend Envoy's timeout.
 	OnQueued func(maxWait time.Duration)
@@ -45,6 +47,8 @@ type (
 	Tokens = stock.Tokens
 	// Placement is a request's constraint on endpoints; see dispatch.Placement.
 	Placement = dispatch.Placement
+	// Facts are what was known of a request when it was decided on; see dispatch.Facts.
+	Facts = dispatch.Facts
 	// Endpoint is an endpoint's number; see dispatch.Endpoint.
 	Endpoint = dispatch.Endpoint
 	// Placer picks endpoints; see dispatch.Placer.

@@ -35,7 +35,7 @@ func TestUnknownModelsTakeNoPlaces(t *testing.T) {
 		waiter := b.arrives(b.t.Context(), one("a"))
 		low, high := time.Hour, time.Duration(0)
 		for range 150 { // 10 a second for 15 s
-			wait := b.Refuse("f", "nobody-has-it", "", ErrNoEndpoint).RetryAfter
+			wait := b.Refuse("", "f", "nobody-has-it", "", ErrNoEndpoint).RetryAfter
 			low, high = min(low, wait), max(high, wait)
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -118,7 +118,7 @@ func TestRefusalsPushNoOthers(t *testing.T) {
 		waiter := b.arrives(b.t.Context(), one("a"))
 		told := map[time.Duration]bool{}
 		for range 200 {
-			wait := b.Refuse("", "noisy", "", ErrNoMemory).RetryAfter
+			wait := b.Refuse("", "", "noisy", "", ErrNoMemory).RetryAfter
 			if told[wait] || wait < time.Second || wait > 5*time.Second {
 				b.t.Errorf("told %v, before %t", wait, told[wait])
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
@@ -22,7 +23,7 @@ func (d *Difference) Error() string {
 	if !d.At.IsZero() {
 		at = " at " + d.At.UTC().Format(time.RFC3339Nano)
 	}
-	return printable(fmt.Sprintf("event %d (%s%s): recorded: %s; replayed: %s", d.Event, d.Kind, at, d.Recorded, d.Replayed))
+	return decision.Printable(fmt.Sprintf("event %d (%s%s): recorded: %s; replayed: %s", d.Event, d.Kind, at, d.Recorded, d.Replayed))
 }
 
 // differs returns the Difference at the current event.

@@ -44,7 +44,7 @@ func TestWhatDiffersIsNamed(t *testing.T) {
 			d.recorder.PreemptorGone(d.now, dispatch.OutcomeClientCancelled)
 		}},
 		{"another time to retry", "come back in 7s", "in ", func(d *driver) {
-			d.recorder.Refuse(d.now, "a", dispatch.OutcomeNoMemory, 7*time.Second)
+			d.recorder.Refuse(d.now, &dispatch.Refusal{Flow: "a", Outcome: dispatch.OutcomeNoMemory, RetryAfter: 7 * time.Second})
 		}},
 		{"a request that never was", "of request 9", "there is none of that number", func(d *driver) { d.recorder.ToldOf(9) }},
 		{"a configuration that is refused", "the configuration was taken", "TotalCapacity", func(d *driver) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/quota"
@@ -22,6 +23,7 @@ type life struct {
 	dispatch.Waiter
 	gone    bool // its client is
 	granted bool // after the last event, and it was not told
+	query   *scheduling.Query
 }
 
 // deed is the result of an event for a request.
@@ -44,6 +46,38 @@ func (d *driver) did(w *dispatch.Waiter) {
 		}
 	}
 	d.story = append(d.story, n)
+	if d.records != nil {
+		d.keepRecord(w)
+	}
+}
+
+// keepRecord makes the record of a decision, as a stream does.
+func (d *driver) keepRecord(w *dispatch.Waiter) {
+	r := decision.Record{Outcome: w.Outcome().String()}
+	switch w.Stage() {
+	case dispatch.StageWaiting:
+		return
+	case dispatch.StageGranted, dispatch.StageSent:
+		r.Outcome = decision.InFlight
+	case dispatch.StageEnded:
+		if had := d.records[w.Number()]; had.Outcome == decision.InFlight { // it keeps what it was granted with
+			had.Outcome, had.RetryAfter = r.Outcome, w.RetryAfter().Seconds()
+			d.records[w.Number()] = had
+			return
+		}
+		r.RetryAfter = w.RetryAfter().Seconds()
+	default:
+	}
+	if r.Facts = *w.Facts(); r.Limit != nil {
+		r.Limit.Holders = d.machine.HoldersOf(r.Limit)
+	}
+	q := w.Owner().(*life).query
+	r.Model, r.Placement = q.Recalled().Model, q.Explained()
+	if r.Placement != nil {
+		r.Endpoint = r.Placement.Chosen
+	}
+	q.Watch()
+	d.records[w.Number()] = r
 }
 
 // driver drives a machine as a controller does and records it. Random numbers determine what happens.
@@ -63,15 +97,16 @@ type driver struct {
 	now       time.Time
 	alive     []*life
 	version   uint64
-	counts    map[string]int // what has happened
-	verdicts  [][2]int       // where they are in the present segment
-	own       *life          // who has just arrived
-	story     []deed         // what became of whom, in order
-	forgetful bool           // the first preemptor is not recorded
-	forgot    bool           // it has come
-	quotas    bool           // of two flows
-	users     bool           // of tenants, with caps
-	circuits  bool           // engines that fail are shut; the oracle of TestExplain does not know a place that an arrival's event frees
+	counts    map[string]int             // what has happened
+	verdicts  [][2]int                   // where they are in the present segment
+	own       *life                      // who has just arrived
+	story     []deed                     // what became of whom, in order
+	forgetful bool                       // the first preemptor is not recorded
+	forgot    bool                       // it has come
+	quotas    bool                       // of two flows
+	users     bool                       // of tenants, with caps
+	circuits  bool                       // engines that fail are shut; the oracle of TestExplain does not know a place that an arrival's event frees
+	records   map[uint64]decision.Record // by number; nil: nobody asks for them
 }
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
@@ -273,7 +308,7 @@ func (d *driver) step() {
 	case n < 94:
 		o := []dispatch.Outcome{dispatch.OutcomeNoEndpoint, dispatch.OutcomeNoMemory, dispatch.OutcomeInternal}[d.lot.IntN(3)]
 		flow := d.flow()
-		d.recorder.Refuse(d.now, flow, o, d.machine.Refuse(d.now, o))
+		d.recorder.Refuse(d.now, &dispatch.Refusal{Flow: flow, Model: "m", Outcome: o, RetryAfter: d.machine.Refuse(d.now, o)})
 	case n < 96:
 		d.change()
 	case n < 98:
@@ -381,6 +416,10 @@ func (d *driver) arrive() {
 	}
 	d.rate(q)
 	a.Placement = q
+	if l.query = q; d.records != nil {
+		a.Explain = true
+		q.Watch()
+	}
 	id := ""
 	switch d.lot.IntN(3) {
 	case 0:
@@ -541,7 +580,11 @@ func (d *driver) replay(text []byte) (recording.Summary, error) {
 
 // explain explains a request of a file.
 func (d *driver) explain(text []byte, name string) (string, error) {
-	return d.format.Explain(bytes.NewReader(text), name)
+	explained, err := d.format.Explain(bytes.NewReader(text), recording.Request{ID: name})
+	if err != nil {
+		return "", err
+	}
+	return explained[0].Story, nil
 }
 
 // bytes returns the recording as a file.

@@ -1,47 +1,90 @@
 package recording
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Explain returns a text that tells the way of a request in a recording, with the reasons: the state that it found at
-// its arrival, what it waited for, which requests went before it and by which right, what share its flow was entitled
-// to and got, and why its endpoint was chosen. name is the request's ID in logs, or its number in the recording.
-// Explain replays the recording; if the replay differs, it returns that error. What Replay says about forged files
-// holds here too.
-func (f *Format) Explain(in io.Reader, name string) (text string, err error) {
+// Explained is what happened to a request, and why.
+type Explained struct {
+	// Story says in words what state the request found at its arrival, what it waited for, which requests went before it and by
+	// which right, what share its flow was entitled to and got, and why its endpoint was chosen.
+	Story string
+	// Record is the record of its decision, as the sink of production has it.
+	Record decision.Record
+}
+
+// Request names a request of a recording: by its ID in logs, or its number in the recording.
+type Request struct {
+	ID     string
+	Number uint64 // 0: by its ID, or by the number that it spells
+}
+
+// is reports whether the request with this number and this ID is meant.
+func (q Request) is(number uint64, id string) bool {
+	if q.Number != 0 {
+		return q.Number == number
+	}
+	return q.ID != "" && (q.ID == id || q.ID == strconv.FormatUint(number, 10))
+}
+
+// Explain explains requests of a recording, in the order in which they are named. It replays the recording; if the replay
+// differs, it returns that error. What Replay says about forged files holds here too.
+func (f *Format) Explain(in io.Reader, requests ...Request) (explained []Explained, err error) {
 	p, file, err := f.open(in)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer p.contain(&err)
-	e := &explanation{player: p, name: name, waiting: newWaiting()}
-	p.watch = e
-	e.findEarlier()
+	var all crowd
+	for _, q := range requests {
+		e := &explanation{player: p, named: q, waiting: newWaiting()}
+		all = append(all, e)
+		e.findEarlier()
+	}
+	p.watch = all
 	if err := p.playAll(file); err != nil {
-		return "", err
+		return nil, err
 	}
-	if e.request == nil {
-		return "", fmt.Errorf("request %q: %w", name, errUnknownRequest)
+	for i, e := range all {
+		x, err := e.(*explanation).result()
+		if err != nil {
+			return nil, fmt.Errorf("request %q: %w", cmp.Or(requests[i].ID, strconv.FormatUint(requests[i].Number, 10)), err)
+		}
+		explained = append(explained, x)
 	}
-	if e.request.Stage() == dispatch.StageWaiting {
+	return explained, nil
+}
+
+// result returns the story and the record.
+func (e *explanation) result() (Explained, error) {
+	switch {
+	case e.request == nil && e.refused != nil:
+		return *e.refused, nil
+	case e.request == nil:
+		return Explained{}, errUnknownRequest
+	case e.request.Stage() == dispatch.StageWaiting:
 		e.sayWait()
 		e.say("When the recording ends it still waits.")
+		e.record = e.recordOf(decision.Waiting)
 	}
+	e.sayOthers()
 	for i := range e.lines {
-		e.lines[i] = printable(e.lines[i])
+		e.lines[i] = decision.Printable(e.lines[i])
 	}
-	return strings.Join(e.lines, "\n") + "\n", nil
+	return Explained{Story: strings.Join(e.lines, "\n") + "\n", Record: e.record}, nil
 }
 
 var errUnknownRequest = errors.New("it is not in the recording: a request is named by its x-request-id, or by its number")
@@ -49,13 +92,16 @@ var errUnknownRequest = errors.New("it is not in the recording: a request is nam
 // explanation watches a player for one request.
 type explanation struct {
 	*player
-	name    string
-	request *request  // nil until it has arrived
-	since   time.Time // its arrival; zero if it arrived before the recording begins
+	named   Request
+	request *request   // nil until it has arrived
+	refused *Explained // the first one of that name that was refused before it arrived, if none has arrived
+	others  []uint64   // numbers of further ones with its ID; 0 of those that were refused
+	since   time.Time  // its arrival; zero if it arrived before the recording begins
 	waits   bool
 	taker   uint64 // the event in which it was preempted, until the request that took its place is known
 	waiting waiting
 	lines   []string
+	record  decision.Record
 }
 
 // say adds a line.
@@ -65,13 +111,72 @@ func (e *explanation) say(format string, args ...any) {
 
 // findEarlier finds the request if it arrived before the recording begins.
 func (e *explanation) findEarlier() {
+	var earlier []*request
 	for _, r := range e.requests {
-		if r.id == e.name || strconv.FormatUint(r.Number(), 10) == e.name {
-			e.request = r
-			e.waits = r.Stage() == dispatch.StageWaiting
-			e.say("Request %s of flow %q, tier %s, arrived before the recording begins.", e.called(r), r.Flow(), e.tierName(r.Tier()))
+		if e.named.is(r.Number(), r.id) {
+			earlier = append(earlier, r)
 		}
 	}
+	slices.SortFunc(earlier, func(a, b *request) int { return cmp.Compare(a.Number(), b.Number()) })
+	for _, r := range earlier {
+		if e.request != nil {
+			e.others = append(e.others, r.Number())
+			continue
+		}
+		e.request = r
+		if e.waits = r.Stage() == dispatch.StageWaiting; e.waits {
+			r.Explain()
+			r.watch()
+		}
+		e.say("Request %s of flow %q, tier %s, arrived before the recording begins.", e.called(r), r.Flow(), e.tierName(r.Tier()))
+	}
+}
+
+// watch has the board keep a view of the request's next placement.
+func (r *request) watch() {
+	if r.query != nil {
+		r.query.Watch()
+	}
+}
+
+// recordOf returns the record of the request, which has been decided on.
+func (e *explanation) recordOf(outcome string) decision.Record {
+	r := e.request
+	d := decision.Record{ID: r.id, Outcome: outcome}
+	if f := r.Facts(); f != nil {
+		if d.Facts = *f; d.Limit != nil {
+			d.Limit.Holders = e.machine.HoldersOf(d.Limit)
+		}
+	} else {
+		d.Facts = dispatch.Facts{Number: r.Number(), Flow: r.Flow(), Tier: e.tierName(r.Tier()), Cost: int64(r.Cost()), Waited: r.Waited().Seconds()}
+	}
+	if r.query == nil {
+		return d
+	}
+	d.Model = r.query.Recalled().Model
+	if d.Placement = r.query.Explained(); d.Placement != nil {
+		d.Endpoint = d.Placement.Chosen
+	}
+	return d
+}
+
+// sayOthers says that the recording has more requests with the same ID, such as retries.
+func (e *explanation) sayOthers() {
+	if len(e.others) == 0 || e.named.Number != 0 {
+		return
+	}
+	var numbers []string
+	refused := 0
+	for _, n := range e.others {
+		switch {
+		case n == 0:
+			refused++
+		case len(numbers) < mostNamed:
+			numbers = append(numbers, strconv.FormatUint(n, 10))
+		}
+	}
+	e.say("The recording has %d more of this ID: %d were refused before they arrived, and the others have the numbers %s, by which "+
+		"--request explains them.", len(e.others), refused, cmp.Or(strings.Join(numbers, ", "), "of none"))
 }
 
 // called returns a request's number and ID.
@@ -89,12 +194,18 @@ func (e *explanation) tierName(id int) string {
 // arrived tells the request's demands, and the state that it finds.
 func (e *explanation) arrived(r *request, a *dispatch.Arrival) {
 	number := e.machine.Arrived() + 1
-	if e.request != nil || e.name == "" || r.id != e.name && strconv.FormatUint(number, 10) != e.name {
+	if !e.named.is(number, r.id) {
+		return
+	}
+	if e.request != nil {
+		e.others = append(e.others, number)
 		return
 	}
 	e.request, e.since = r, e.now
-	e.say("Request %s arrived at %s: flow %q%s, cost %d, %s.", e.name, e.now.UTC().Format(time.RFC3339Nano), a.Flow, e.userIn(a.Path),
-		max(1, a.Cost), asks(a))
+	a.Explain = true
+	r.watch()
+	e.say("Request %s arrived at %s: flow %q%s, cost %d, %s.", cmp.Or(e.named.ID, strings.TrimSpace(fmt.Sprintf("%d %s", number, inBrackets(r.id)))),
+		e.now.UTC().Format(time.RFC3339Nano), a.Flow, e.userIn(a.Path), max(1, a.Cost), asks(a))
 	if !a.Deadline.IsZero() {
 		e.say("Its client's own deadline was %v later.", a.Deadline.Sub(e.now))
 	}
@@ -109,6 +220,14 @@ func (e *explanation) userIn(p *fairqueue.Path) string {
 		return ""
 	}
 	return fmt.Sprintf(" (user %q)", under(p, 0))
+}
+
+// inBrackets returns an ID in brackets, or nothing.
+func inBrackets(id string) string {
+	if id == "" {
+		return ""
+	}
+	return "(" + id + ")"
 }
 
 // asks describes the endpoints that a request may use.
@@ -139,15 +258,34 @@ func (e *explanation) event() {
 		return
 	}
 	if !e.waits {
-		e.waits = true
+		e.waits, e.record = true, decision.Record{}
 		e.say("Its place was taken before its destination was sent: it waits again, where it had been.")
 	}
 	e.waiting.note(e.machine.FlowOf(e.now, &e.request.Waiter))
 }
 
-// about, completed, pool and reported implement watcher.
+// refusedEarly notes a request that was refused before it arrived.
+func (e *explanation) refusedEarly(r *dispatch.Refusal) {
+	if !e.named.is(0, r.ID) {
+		return
+	}
+	if e.request != nil || e.refused != nil {
+		e.others = append(e.others, 0)
+		return
+	}
+	d := refusalRecord(e.now, r)
+	e.refused = &Explained{Story: d.Text() + "It was refused before it came to the queue.\n", Record: d}
+}
+
+// completed notes that the request was served.
+func (e *explanation) completed(w *dispatch.Waiter, _ fairqueue.Cost) {
+	if e.request != nil && w == &e.request.Waiter && w.Stage() != dispatch.StageEnded {
+		e.record.Outcome = dispatch.OutcomeDispatched.String()
+	}
+}
+
+// about, pool and reported implement watcher.
 func (e *explanation) about(*request)                               {}
-func (e *explanation) completed(*dispatch.Waiter, fairqueue.Cost)   {}
 func (e *explanation) pool([]stock.Backend, []stock.Foreign)        {}
 func (e *explanation) reported(dispatch.Endpoint, dispatch.Signals) {}
 
@@ -184,10 +322,10 @@ func (e *explanation) ruled(v ruling) {
 	case dispatch.StageGranted:
 		e.sayWait()
 		e.say("It was released after %v.", waited)
-		e.sayPlace(v.endpoint)
+		e.sayRecord(decision.InFlight)
 	case dispatch.StageSent:
 		e.say("It went at once (tier %s): the stock was below the bound, and no request that could go waited before it.", e.tierName(e.request.Tier()))
-		e.sayPlace(v.endpoint)
+		e.sayRecord(decision.InFlight)
 	case dispatch.StageEnded:
 		if e.request.WasQueued() && v.outcome != dispatch.OutcomePreempted {
 			e.sayWait()
@@ -195,6 +333,13 @@ func (e *explanation) ruled(v ruling) {
 		e.sayEnd(v, waited)
 	default:
 	}
+}
+
+// sayRecord makes the record, and says what the story does not.
+func (e *explanation) sayRecord(outcome string) {
+	e.record = e.recordOf(outcome)
+	e.lines = append(e.lines, e.record.Lines()...)
+	e.request.watch() // it may be placed again
 }
 
 // sayEnd says how the request ended and, if it was preempted, which request took its place.
@@ -211,6 +356,12 @@ func (e *explanation) sayEnd(v ruling, waited time.Duration) {
 	if limit := new(fairqueue.LimitError); errors.As(e.request.Failure(), &limit) {
 		e.say("Its class %q had reached its limit of %v: %d waited, and the limit is %d.", limit.Class, limit.Limit, limit.Current, limit.Most)
 	}
+	if e.record.Outcome == decision.InFlight {
+		e.record.Outcome = v.outcome.String()
+	} else {
+		e.sayRecord(v.outcome.String())
+	}
+	e.record.RetryAfter = v.retry.Seconds()
 	if v.outcome != dispatch.OutcomePreempted {
 		return
 	}

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// mostNamed is the largest number of requests, reasons or endpoints that are listed one by one.
-const mostNamed = 20
+// mostNamed is the largest number of requests or reasons that are listed one by one.
+const mostNamed = decision.MostNamed
 
 // waiting is the events while a request waits.
 type waiting struct {

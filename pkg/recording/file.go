@@ -19,7 +19,7 @@ import (
 // chunk before, so that no chunk can be removed or inserted unnoticed. It is no signature: the writer of a file can
 // make every checksum right.
 
-const magic = "weir recording 2\n"
+const magic = "weir recording 3\n"
 
 // The kinds of chunks.
 const (
@@ -94,9 +94,8 @@ type fileReader struct {
 
 // Errors of files.
 var (
-	errNoRecording = errors.New("this is no recording of this version of Weir (epp serves one at /debug/recording if it was " +
-		"started with --record=16)")
-	errTruncated = errors.New("the recording is cut off")
+	errNoRecording = errors.New("this is no recording of this version of Weir (epp serves one at /debug/recording)")
+	errTruncated   = errors.New("the recording is cut off")
 )
 
 // openFile reads the beginning of a file, up to its checkpoint. It reads no more than the first line of something else.

@@ -2,9 +2,11 @@ package recording
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-epp/weir/internal/graph"
@@ -19,7 +21,8 @@ type follower struct {
 	checkpoints *graph.Codec
 	config      dispatch.Config // that the machine began with
 	ring        *ring
-	mu          sync.Mutex // over ring: guards player
+	begins      atomic.Int64 // the time at which the oldest kept segment begins, in nanoseconds since 1970
+	mu          sync.Mutex   // over ring: guards player
 	player      player
 }
 
@@ -44,6 +47,7 @@ func (f *Format) Record(
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	r.follower = &follower{checkpoints: checkpoints, config: cfg, ring: newRing(limit), player: player{state: s, base: now.Round(0).UTC()}}
+	r.begins.Store(now.UnixNano())
 	r.restart(make([]byte, 0, segmentSize+segmentSize/8))
 	if hide != nil { // so that no name is in a checkpoint
 		if err := s.machine.Configure(now, cfg); err != nil {
@@ -61,7 +65,10 @@ func (f *follower) Run(ctx context.Context) error {
 			return nil
 		case <-f.ring.wake:
 		}
-		if err := f.drop(); err != nil {
+		switch err := f.drop(); {
+		case errors.Is(err, errEnded):
+			return nil
+		case err != nil:
 			return err
 		}
 	}
@@ -91,7 +98,30 @@ func (f *follower) dropOne() (more bool, err error) {
 		return false, err
 	}
 	f.ring.recycle(segment)
+	f.begins.Store(f.player.summary.To.UnixNano())
 	return true, nil
+}
+
+// Resize changes the size that the recorder keeps, in bytes. It may be called by any goroutine, and so may End and Ended.
+func (f *follower) Resize(limit int) { f.ring.resize(limit) }
+
+// End ends the recording and frees its memory. The recorder must not get events any more.
+func (f *follower) End() {
+	f.ring.end(errEnded)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.player = player{}
+}
+
+// Ended reports whether End was called.
+func (f *follower) Ended() bool { return errors.Is(f.ring.err(), errEnded) }
+
+// Window returns how far back the recording reaches; 0 if there is none, as with a nil Recorder.
+func (r *Recorder) Window(now time.Time) time.Duration {
+	if r == nil || r.ring.err() != nil {
+		return 0
+	}
+	return max(0, now.Sub(time.Unix(0, r.begins.Load())))
 }
 
 // Bytes returns the recording as a file, up to the last Seal. The follower stands still while the file is made.

@@ -164,6 +164,9 @@ func (w *historian) arrived(r *request, a *dispatch.Arrival) {
 	w.byNumber[w.machine.Arrived()+1] = w.add(r, a)
 }
 
+// refusedEarly implements watcher: another configuration would have refused it, too.
+func (w *historian) refusedEarly(*dispatch.Refusal) {}
+
 // event implements watcher.
 func (w *historian) event() { w.at() }
 

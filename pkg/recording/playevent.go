@@ -48,14 +48,7 @@ func (p *player) begin(k kind, now time.Time) error {
 	case complete, answered:
 		return p.complete(k, now)
 	case refuse:
-		_, o, recorded := p.in.text(), p.in.outcome(), time.Duration(p.in.number())
-		if p.in.broken {
-			return errBroken
-		}
-		if replayed := m.Refuse(now, o); replayed != recorded {
-			return p.differs("come back in "+recorded.String(), "in "+replayed.String())
-		}
-		return nil
+		return p.refuse(now)
 	case backends:
 		return p.backends(now)
 	case foreign:
@@ -255,13 +248,7 @@ func (p *player) arrive(k kind, now time.Time) error {
 		r.query = recalled.Query()
 		a.Placement = r.query
 	}
-	switch {
-	case flags&hasUUID != 0:
-		r.id = uuidOf(in.fixed(uuidSize))
-	case flags&hasText != 0:
-		r.id = string(in.bytes())
-	}
-	if in.broken {
+	if r.id = in.id(flags); in.broken {
 		return errBroken
 	}
 	p.own = r

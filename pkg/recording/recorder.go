@@ -209,14 +209,6 @@ func (r *Recorder) Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cos
 	r.number(uint64(a.RetryAfter))
 }
 
-// Refuse records that a request has ended before it arrived, and when its client should retry.
-func (r *Recorder) Refuse(now time.Time, key string, o dispatch.Outcome, retryAfter time.Duration) {
-	r.event(refuse, now)
-	r.text(key, r.hide)
-	r.number(uint64(o))
-	r.number(uint64(retryAfter))
-}
-
 // Backends records a change of the endpoints, with the stock of others there. The board must have the new ones already.
 func (r *Recorder) Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	r.event(backends, now)

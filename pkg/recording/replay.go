@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -79,6 +80,8 @@ type player struct {
 type watcher interface {
 	// arrived is called for each arrival, before the machine decides on it.
 	arrived(r *request, a *dispatch.Arrival)
+	// refusedEarly is called for each request that was refused before it arrived.
+	refusedEarly(r *dispatch.Refusal)
 	// event is called for each event, before the machine handles it.
 	event()
 	// about is called for each event about a request that is known already, before the machine handles it.
@@ -152,7 +155,7 @@ func (p *player) play(segment []byte) (err error) {
 // contain recovers from a panic and sets the error.
 func (p *player) contain(err *error) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("%w: event %d (%s): %s", errBroken, p.events, p.kind, printable(fmt.Sprint(v)))
+		*err = fmt.Errorf("%w: event %d (%s): %s", errBroken, p.events, p.kind, decision.Printable(fmt.Sprint(v)))
 	}
 }
 

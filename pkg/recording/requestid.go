@@ -1,10 +1,6 @@
 package recording
 
-import (
-	"encoding/hex"
-	"strconv"
-	"strings"
-)
+import "encoding/hex"
 
 // A request's ID is usually a UUID in lower case, which takes 16 bytes instead of 36.
 
@@ -59,18 +55,4 @@ func uuidOf(b []byte) string {
 	}
 	h := hex.EncodeToString(b)
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-// printable returns the line without characters that control a terminal: clients choose the IDs of their requests.
-func printable(line string) string {
-	var out strings.Builder
-	for _, r := range line {
-		if strconv.IsPrint(r) {
-			out.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRune(r)
-		out.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return out.String()
 }

@@ -20,15 +20,19 @@ const (
 // taken returns the number of bytes that a segment counts for in the ring.
 func taken(segment []byte) int { return len(segment) + segmentHead }
 
+// errEnded is the error of a recording that was ended.
+var errEnded = errors.New("recording: it has been switched off")
+
 // errBehind is the error of a recording that has ended because its follower was too slow.
 var errBehind = errors.New("recording: the follower did not keep pace, and the recording has ended")
 
 // ring holds the latest segments, the oldest first. It is safe for concurrent use.
 type ring struct {
-	limit int // bytes
-	wake  chan struct{}
+	wake chan struct{}
 
 	mu       sync.Mutex
+	limit    int // bytes
+	shrinks  int // the size, while it is above a limit that was lowered; else 0
 	segments [][]byte
 	size     int
 	spare    [][]byte
@@ -50,7 +54,7 @@ func (r *ring) push(segment []byte) (next []byte) {
 	}
 	r.segments = append(r.segments, segment)
 	r.size += taken(segment)
-	if r.size > r.limit+max(r.limit/slack, leastSlack*segmentSize) {
+	if r.size > max(r.limit, r.shrinks)+max(r.limit/slack, leastSlack*segmentSize) {
 		r.lose(errBehind)
 	}
 	if r.size > r.limit {
@@ -86,6 +90,16 @@ func (r *ring) end(why error) {
 	r.lose(why)
 }
 
+// resize changes the limit.
+func (r *ring) resize(limit int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limit = limit; r.size > limit && r.lost == nil {
+		r.shrinks = r.size
+		r.wakeFollower()
+	}
+}
+
 func (r *ring) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,6 +124,9 @@ func (r *ring) oldest() []byte {
 	r.segments[0] = nil
 	r.segments = r.segments[1:]
 	r.size -= taken(segment)
+	if r.shrinks = min(r.shrinks, r.size); r.size <= r.limit {
+		r.shrinks = 0
+	}
 	return segment
 }
 

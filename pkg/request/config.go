@@ -57,6 +57,9 @@ type Config struct {
 	PassOn PassOnPolicy
 	// PassOnPaths are more such paths, as clients send them and without the query (passOnPaths).
 	PassOnPaths []string
+	// Explain lists the tenants that may ask for the records of the decisions on their requests (decisions.explain): identities,
+	// Anonymous for requests without one, or "*" for all. The keys may be hashes as in TenantPolicies.
+	Explain []string
 	// Affinity is the way from a request to the engines with its prompt cached (scheduling.affinity).
 	Affinity Affinity
 	// Limits bounds sizes (limits).

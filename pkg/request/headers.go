@@ -41,6 +41,9 @@ const _ = uint(64 - maxSlots) // the bits of Slots
 // noSlot is the slot of headers that are not configured. No request has a value there.
 const noSlot slot = maxSlots - 1
 
+// explainSlot stands for ExplainHeader, which is not among the slots: they have no room for it.
+const explainSlot slot = noSlot + 1
+
 // Slots are a set of headers that Weir reads.
 type Slots uint64
 
@@ -59,6 +62,8 @@ const (
 	// PrefillHeader names to the sidecar of a decode engine the prefill engine that reads the prompt (llm-d).
 	PrefillHeader    = "x-prefiller-host-port"
 	QueueStateHeader = ControlPrefix + "queue-state"
+	// ExplainHeader asks for the record of the decision.
+	ExplainHeader = ControlPrefix + "explain"
 )
 
 var fixedNames = [numFixedSlots]string{
@@ -125,23 +130,36 @@ type Headers struct {
 	// own has the names of the request's headers without a slot that must not reach the model server: x-weir-*, and those by
 	// which a sidecar is told where else to send a request.
 	own []string
+	// explain is set if the request asks for the record of its decision.
+	explain bool
 }
 
 // Add takes the next header. It copies the value of a header that Weir reads, and keeps the name of an x-weir-* header.
 func (h *Headers) Add(r *Rules, name string, value []byte) {
-	if s := h.next(r, name, len(value)); s != noSlot {
+	switch s := h.next(r, name, len(value)); s {
+	case noSlot:
+	case explainSlot:
+		h.explain = isSet(string(value))
+	default:
 		h.values[s] = string(value)
 	}
 }
 
 // AddString is Add for a value that is a string.
 func (h *Headers) AddString(r *Rules, name, value string) {
-	if s := h.next(r, name, len(value)); s != noSlot {
+	switch s := h.next(r, name, len(value)); s {
+	case noSlot:
+	case explainSlot:
+		h.explain = isSet(value)
+	default:
 		h.values[s] = value
 	}
 }
 
-// next counts a header, and returns the slot that lacks its value, or noSlot.
+// isSet reports whether a header's value says yes.
+func isSet(value string) bool { return value == "1" || value == "true" }
+
+// next counts a header, and returns the slot that lacks its value, explainSlot or noSlot.
 func (h *Headers) next(r *Rules, name string, length int) slot {
 	h.total++
 	h.bytes += int64(len(name) + length)
@@ -157,6 +175,9 @@ func (h *Headers) next(r *Rules, name string, length int) slot {
 	}
 	if len(name) > len(ControlPrefix) && (name[2] == 'w' && strings.HasPrefix(name, ControlPrefix) || steersSidecar(name)) {
 		h.own = append(h.own, strings.Clone(name)) // it outlives the message, of which name may be a part
+		if name == ExplainHeader {
+			return explainSlot
+		}
 	}
 	return noSlot
 }

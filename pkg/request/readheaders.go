@@ -9,8 +9,7 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 	q.PassesOn = r.cfg.PassOn == PassOnPick && r.cheap(h, in.End)
 	q.contentType, q.ContentLength = h.values[slotContentType], h.contentLength()
 	q.Has, q.Control, q.Own = h.present, h.present&r.names.control, h.own
-	state := h.values[slotQueueState]
-	q.QueueState = state == "1" || state == "true"
+	q.QueueState = isSet(h.values[slotQueueState])
 	model := h.values[r.modelHeader]
 	if model == "" && in.EnvoyRead != nil {
 		model = in.EnvoyRead.Model
@@ -36,6 +35,7 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 	}
 	q.identify(h, in.Context)
 	q.takeUser(h, in.Context)
+	q.Explain = h.explain && r.mayExplain(q.Tenant)
 	q.takeRole(h, in.Context)
 	q.declare(h, in.Context)
 	if in.End && q.API != NoAPI && q.Model == "" && q.needsModel() {

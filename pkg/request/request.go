@@ -31,6 +31,8 @@ type Request struct {
 	Bodyless bool
 	// QueueState is set if the client asks for the queue's state.
 	QueueState bool
+	// Explain is set if the client asks for the record of the decision, and may.
+	Explain bool
 	// Subset is the subset hint.
 	Subset Subset
 	// Requirements are the requirements of its endpoint.

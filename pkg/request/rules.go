@@ -42,6 +42,7 @@ type Rules struct {
 	objectives  map[string]int         // rank by objective
 	tenants     map[string]tenantTiers // by tenant
 	otherTenant int                    // highest rank of tenants without a policy
+	explainers  map[string]bool        // tenants that may ask for records; nil: none
 	roleIn      []source
 	roles       map[string]tenantTiers // by role
 	defaultRank int
@@ -129,16 +130,16 @@ func (r *Rules) compileTiers() {
 	}
 	r.otherTenant = r.rank(r.cfg.TenantPolicies[OtherTenants].MaxClass, 0)
 	for tenant, p := range r.cfg.TenantPolicies {
-		switch {
-		case tenant == OtherTenants || tenant == Anonymous:
-		case r.cfg.HashFlowKeys:
-			tenant = HashedFlowName(tenant)
-		default:
-			tenant = r.tenantName(tenant)
-		}
+		tenant = r.knownAs(tenant)
 		tiers := r.tiersOf(p.Class, p.MaxClass)
 		tiers.role, tiers.byRole = p.Role, p.Class == "" && p.MaxClass == ""
 		r.tenants[tenant] = tiers
+	}
+	for _, tenant := range r.cfg.Explain {
+		if r.explainers == nil {
+			r.explainers = make(map[string]bool, len(r.cfg.Explain))
+		}
+		r.explainers[r.knownAs(tenant)] = true
 	}
 	for name, p := range r.cfg.Roles {
 		if r.roles == nil {
@@ -147,6 +148,28 @@ func (r *Rules) compileTiers() {
 		r.roles[name] = r.tiersOf(p.Class, p.MaxClass)
 	}
 	r.defaultRank = r.rank(r.cfg.Criticality.Default, 0)
+}
+
+// knownAs returns the name by which requests of a configured tenant are known.
+func (r *Rules) knownAs(tenant string) string {
+	switch {
+	case tenant == OtherTenants || tenant == Anonymous:
+		return tenant
+	case r.cfg.HashFlowKeys:
+		return HashedFlowName(tenant)
+	}
+	return r.tenantName(tenant)
+}
+
+// mayExplain reports whether a tenant, or a request without one, may ask for the record of its decision.
+func (r *Rules) mayExplain(tenant string) bool {
+	if r.explainers == nil {
+		return false
+	}
+	if tenant == "" {
+		tenant = Anonymous
+	}
+	return r.explainers[tenant] || r.explainers[OtherTenants]
 }
 
 // tiersOf returns a policy by rank.

@@ -57,6 +57,10 @@ func (c *Config) Validate() error {
 			ps.Add(at, path, "must be a path as clients send it: from its first slash, without the query")
 		}
 	}
+	var explainers invalid.Names
+	for i, tenant := range c.Explain {
+		explainers.Check(&ps, invalid.At("Explain", i), tenant)
+	}
 	c.Affinity.check(&ps)
 	c.Limits.check(&ps, invalid.At("Limits"))
 	return ps.Err()

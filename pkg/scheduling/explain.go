@@ -2,7 +2,7 @@ package scheduling
 
 import "slices"
 
-// Decision explains a board's choice for a request now, for humans and as JSON.
+// Decision explains a board's choice for a request, for humans and as JSON.
 type Decision struct {
 	// Version is that of the board's snapshot.
 	Version uint64 `json:"version"`
@@ -17,13 +17,20 @@ type Decision struct {
 	// are true for the whole pool.
 	BelowLower bool `json:"belowLower"`
 	BelowUpper bool `json:"belowUpper"`
+	// Policy is what endpoints are compared by. Prompt is the length of the request's prompt in tokens, where that is compared,
+	// and Similar is set if endpoints that get similar prompts are known; Adapter is set if its model is an adapter.
+	Policy  string `json:"policy"`
+	Prompt  int64  `json:"prompt,omitempty"`
+	Similar bool   `json:"similar,omitempty"`
+	Adapter bool   `json:"adapter,omitempty"`
 	// Chosen and Fallbacks are the addresses of the request's last placement, if it has one.
 	Chosen    string   `json:"chosen,omitempty"`
 	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Prefill is the address of the prefill engine that was chosen with it, if one was.
 	Prefill string `json:"prefill,omitempty"`
-	// Candidates are all endpoints of the pool, by ID.
+	// Candidates are endpoints of the pool, by ID, and More is the number of those that are not listed.
 	Candidates []Candidate `json:"candidates"`
+	More       int         `json:"more,omitempty"`
 }
 
 // Candidate is one endpoint in a Decision.
@@ -61,31 +68,24 @@ type Failure struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// Explain explains how the board rates the request's endpoints now; after a Place, the request itself is counted. It
-// changes no count and no rotation. It allocates and looks at every endpoint, so it is only for samples of requests, or
-// on demand.
+// Explain explains how the board rates the request's endpoints now, all of them; after a Place, the request itself is
+// counted. It changes no count and no rotation. It allocates and looks at every endpoint, so it is only for use on demand.
+// Query.Watch has what a placement has compared.
 func (b *Board) Explain(q *Query) Decision {
-	d := Decision{Version: b.snap.Version(), Lane: q.lane}
-	d.Chosen, d.Fallbacks = q.Chosen()
-	_, d.Prefill = q.Prefill()
 	b.refresh(q)
-	lane := b.laneSums(q)
-	d.Stock, d.LowerBound, d.UpperBound = int(lane.held), lane.bounds.lower, lane.bounds.upper
-	d.BelowLower, d.BelowUpper = b.laneHasRoomFor(q, BelowLower, 0), b.laneHasRoomFor(q, BelowUpper, 0)
-	d.Candidates = make([]Candidate, 0, b.snap.Len())
-	for p := range b.spots {
-		d.Candidates = append(d.Candidates, b.explainOne(q, int32(p)))
-	}
-	return d
+	v := View{query: q, spots: make([]viewed, 0, len(b.spots))}
+	b.keep(&v, -1, nil)
+	return v.decision()
 }
 
-func (b *Board) explainOne(q *Query, p int32) Candidate {
-	m, s := &b.snap.members[p], &b.spots[p]
+// candidate explains one endpoint.
+func (v *View) candidate(s *viewed) Candidate {
+	q, m := v.query, &v.snap.members[s.position]
 	c := Candidate{ID: m.ID, Address: m.Address, Stock: int(s.inFlight), Foreign: int(s.foreign), Prompts: s.prompts}
 	if s.tokens.upper > 0 {
 		c.Tokens, c.TokenBound = s.tokens.held(), s.tokens.upper
 	}
-	for _, name := range b.scheduler.config.Filters {
+	for _, name := range v.scheduler.config.Filters {
 		f := filters[slices.IndexFunc(filters, func(f filter) bool { return f.name == name })]
 		if !f.passes(&q.constraint, m) {
 			c.Failed = append(c.Failed, Failure{Filter: f.name, Reason: f.reason(&q.constraint, m), Tag: f.tag})
@@ -103,25 +103,22 @@ func (b *Board) explainOne(q *Query, p int32) Candidate {
 	if s.full() {
 		c.Failed = append(c.Failed, Failure{Filter: filterBound, Reason: "as many requests there as its upper bound", Tag: TagCapacity})
 	}
+	if s.excepted {
+		c.Failed = append(c.Failed, Failure{Filter: filterExcepted, Reason: "its tenant is at its cap there, or its circuit is open", Tag: TagCapacity})
+	}
 	if s.tokens.full() {
 		c.Failed = append(c.Failed, Failure{Filter: filterTokens, Reason: "its requests take as many tokens as it may", Tag: TagMemory})
 	}
-	c.Total = s.total
-	if q.adapter {
-		c.Loading = b.adapters.loading(q.model, m.ID)
-	}
-	if by, ok := b.scheduler.by.(*pointed); ok {
-		f := field{ring: b.ring, unloaded: b.unloaded[q.model].on(b.ring)}
-		if q.adapter {
-			f.adapter, f.holders = q.model, b.adapters.at[q.model]
-		}
-		score := by.score(s.load(), f.loadedAt(p))
+	c.Total, c.Loading = s.total, s.loading
+	if by, ok := v.scheduler.by.(*pointed); ok {
+		score := by.score(s.load(), s.loaded)
 		c.Score = &score
 		return c
 	}
 	if r := q.ratings; q.adapter || r != nil && r.Prompt > 0 {
 		c.Cached = r.Cached(m.ID)
-		c.Cost = int64((b.scheduler.by.cost(s, r.uncached(c.Cached)+c.Loading) + b.scheduler.by.wait(s.prompts)) / CostOne)
+		by := v.scheduler.by
+		c.Cost = int64((by.cost(&s.spot, r.uncached(c.Cached)+c.Loading) + by.wait(s.prompts)) / CostOne)
 	}
 	return c
 }

@@ -23,6 +23,9 @@ const filterRole = "role"
 // filterTokens is that name for the bound of an endpoint's tokens.
 const filterTokens = "tokens"
 
+// filterExcepted is that name for endpoints that the caller of a placement excludes.
+const filterExcepted = "excepted"
+
 // filter rules endpoints out by the request and the snapshot. It does not look at live counts, so its result holds
 // until the next snapshot.
 type filter struct {

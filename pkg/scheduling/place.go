@@ -7,9 +7,16 @@ func (b *Board) Place(q *Query, bound Bound, except *EndpointSet) Reservation {
 	b.refresh(q)
 	q.nChosen, q.prefill = 0, -1
 	if !b.laneHasRoomFor(q, bound, 0) {
+		if q.view != nil {
+			b.keep(q.view, -1, nil)
+		}
 		return Reservation{}
 	}
-	p := best(b.fieldOf(q, bound, b.exceptions(q, bound, except), b.start()), b.scheduler.by, b.lot())
+	without := b.exceptions(q, bound, except)
+	p := best(b.fieldOf(q, bound, without, b.start()), b.scheduler.by, b.lot())
+	if q.view != nil {
+		b.keep(q.view, p, without)
+	}
 	if p < 0 {
 		return Reservation{}
 	}
@@ -70,6 +77,9 @@ func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {
 	p, ok := b.ring.position(id)
 	if !ok || !q.reach.has(p) {
 		panic("scheduling: PlaceAt an endpoint that cannot serve the request")
+	}
+	if q.view != nil {
+		b.keep(q.view, p, nil)
 	}
 	r := b.choose(q, p)
 	b.addPrefill(q, &r, AnyReady)

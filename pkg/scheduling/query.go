@@ -27,6 +27,9 @@ type Query struct {
 	nChosen  int
 	// prefill is the position of the prefill engine; -1 if there is none.
 	prefill int32
+
+	// view is what the board compared; nil: nobody watches.
+	view *View
 }
 
 // renew filters the request against a snapshot.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/recording"
 )
 
 // inSessions are options with three endpoints, and affinity by a header.
@@ -23,7 +24,7 @@ func inSessions(more string) Options {
 // recording the reason can be read.
 func TestSessionsGoWhereTheyWere(t *testing.T) {
 	o := inSessions("")
-	o.Record = 1
+	setRecording(&o, 1)
 	r := start(t, o)
 	went := map[string]string{}
 	for turn := range 4 {
@@ -58,9 +59,9 @@ func TestSessionsGoWhereTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, err := format.Explain(strings.NewReader(file), "s1 turn 3")
-	if err != nil || !strings.Contains(said, "1000 tokens cached") {
-		t.Errorf("%v\n%s", err, said)
+	said, err := format.Explain(strings.NewReader(file), recording.Request{ID: "s1 turn 3"})
+	if err != nil || !strings.Contains(said[0].Story, "1000 tokens cached") {
+		t.Errorf("%v\n%v", err, said)
 	}
 	if _, err := format.Replay(strings.NewReader(file)); err != nil {
 		t.Error(err)

@@ -33,11 +33,8 @@ func newDebugServer(a *App) *http.Server {
 	mux.HandleFunc("GET /debug/tail", a.tailPage)
 	mux.HandleFunc("GET /debug/flows", a.flowsPage)
 	mux.HandleFunc("GET /debug/statistics", a.statisticsPage)
-	recordingPage := a.recordingPage
-	if a.pool.recorder == nil {
-		recordingPage = noRecordingPage
-	}
-	mux.HandleFunc("GET /debug/recording", recordingPage)
+	mux.HandleFunc("GET /debug/rejections", a.rejectionsPage)
+	mux.HandleFunc("GET /debug/recording", a.recordingPage)
 	if a.options.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

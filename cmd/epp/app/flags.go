@@ -175,8 +175,6 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 	s.BoolVar(&f.HashFlowKeys, "hash-flow-keys", f.HashFlowKeys,
 		"show flow keys that come from headers, metadata or attributes as SHA-256 only, in metrics, logs and pages: for keys "+
 			"that are secrets")
-	s.IntVar(&f.Record, "record", f.Record,
-		"`MiB` of the last decisions to keep at /debug/recording, for weir replay and weir explain; 0: none")
 	s.BoolVar(&f.Pprof, "enable-pprof", f.Pprof, "serve /debug/pprof on the debug port")
 	s.BoolVar(&f.metricsAuth, "metrics-endpoint-auth", false,
 		"ask the apiserver whether the token of a reader of /metrics has the permission (default true if the model servers "+

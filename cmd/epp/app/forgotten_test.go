@@ -14,7 +14,9 @@ import (
 // the pods is left: not in the stock, not in the metrics, and not in memory.
 func TestNoTraceOfPodsThatWent(t *testing.T) {
 	const batch, pods = 500, 10_000
-	r := start(t, testOptions())
+	o := testOptions()
+	setRecording(&o, 0) // it would remember what happened
+	r := start(t, o)
 	pod := func(i int) scheduling.Endpoint {
 		return scheduling.Endpoint{
 			Key: fmt.Sprintf("0d5b1b0e-aaaa-bbbb-cccc-%012d:8000", i), Ready: true,

@@ -46,7 +46,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "epp: %v\n", err)
 		return 1
 	}
-	tuneMemory(a.Config().Limits, a.options.Record)
+	tuneMemory(a.Config())
 	ctx, stop := onSignal(os.Exit)
 	defer stop()
 	defer onHangup(hangups, a.Reload)()

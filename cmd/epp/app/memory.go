@@ -20,8 +20,8 @@ const (
 	containerFilled = 0.9       // the part of the container's limit, which also counts memory that the collector does not see
 )
 
-// tuneMemory sets the garbage collector of the whole process, which records up to so many MiB.
-func tuneMemory(limits config.Limits, record int) {
+// tuneMemory sets the garbage collector of the whole process.
+func tuneMemory(d config.Document) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(CollectPercent)
 	}
@@ -30,7 +30,7 @@ func tuneMemory(limits config.Limits, record int) {
 		if err != nil {
 			container = 0 // none, or not Linux
 		}
-		debug.SetMemoryLimit(softLimit(limits.MaxBodyBytesTotal, int64(record)<<20, container))
+		debug.SetMemoryLimit(softLimit(d.Limits.MaxBodyBytesTotal, d.Recording<<20, container))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/names"
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/decision/sink"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/prefix"
@@ -47,17 +48,18 @@ func newPool(
 	if p.controller, err = flowcontrol.New(p.flow, placement.On(p.board), log.WithName("flowcontrol")); err != nil {
 		return nil, fmt.Errorf("app: %w", err)
 	}
-	if err := p.record(o); err != nil {
+	if err := p.record(o, d.RecordingConfig()); err != nil {
 		return nil, err
 	}
-	if err := register(p.registerer, append(p.controller.Collectors(), newLoadMetrics(p), newAffinityMetrics(p.index), newAdapterMetrics(p))...); err != nil {
+	p.records = sink.New(d.SinkConfig(), log.WithName("decisions"))
+	if err := register(p.registerer, append(p.controller.Collectors(), p.records.Collector(), newLoadMetrics(p), newAffinityMetrics(p.index), newAdapterMetrics(p))...); err != nil {
 		return nil, err
 	}
 	p.server, err = extproc.NewServer(p.streams, extproc.Dependencies{
 		Controller: extproc.Controlled(p.controller),
 		Picker:     picker{&p.prepared, &p.lengths, p.index, &p.adapters},
 		Log:        log.WithName("extproc"),
-		Registerer: p.registerer, NameRequests: p.recorder != nil, Tail: &p.tail,
+		Registerer: p.registerer, NameRequests: p.recorder != nil, Records: p.records, Tail: &p.tail,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("app: %w", err)
@@ -116,6 +118,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	if p.events != nil {
 		parts.Go(func() error { p.events.Run(ctx); return nil })
 	}
+	parts.Go(func() error { p.records.Run(ctx); return nil })
 	if p.recorder != nil {
 		parts.Go(func() error { p.keepRecording(ctx); return nil })
 	}

@@ -27,9 +27,6 @@ const (
 	InvalidDefaults = "defaults"
 )
 
-// MaxRecord bounds Options.Record, in MiB.
-const MaxRecord = 1024
-
 // DebugOff as the debug port means that there is no listener for debugging.
 const DebugOff = -1
 
@@ -125,8 +122,6 @@ type Options struct {
 	HashFlowKeys bool
 	// DrainTimeout is the longest that stopping takes, counted from the signal (--drain-timeout).
 	DrainTimeout time.Duration
-	// Record is the size of the recording at /debug/recording, in MiB, 0 to MaxRecord; 0: none (--record).
-	Record int
 	// MetricAliases exports some metrics under the names of other endpoint pickers, too (--metric-aliases).
 	MetricAliases bool
 	// Pprof serves /debug/pprof on the debug port (--enable-pprof).
@@ -215,12 +210,6 @@ func (o *Options) Validate() error {
 	}
 	if o.DrainTimeout < 0 {
 		bad("drain-timeout", "%s: must be at least 0s", o.DrainTimeout)
-	}
-	if o.Record < 0 || o.Record > MaxRecord {
-		bad("record", "%d: must be from 0 to %d MiB", o.Record, MaxRecord)
-	}
-	if o.Record > 0 && o.DebugPort == DebugOff {
-		bad("record", "%d: there is no --debug-port to read the recording at", o.Record)
 	}
 	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate()), o.validateScrape(), o.validateEvents()) {
 		problems = append(problems, errors.New(p.Text(flagOf)))

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore/kube"
 	"github.com/weir-epp/weir/pkg/datastore/kvevents"
 	"github.com/weir-epp/weir/pkg/datastore/scrape"
+	"github.com/weir-epp/weir/pkg/decision/sink"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/leader"
@@ -33,6 +34,7 @@ type Pool struct {
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
 	recorder   *recording.Recorder // nil: none
+	records    *sink.Sink          // of decision records
 	index      *prefix.Index       // the endpoints' cached prompts
 	tail       tail                // its own comments name its guards
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes

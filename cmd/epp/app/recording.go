@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -20,9 +22,16 @@ import (
 // Recordings returns the format of this program's recordings.
 func Recordings() (*recording.Format, error) { return recording.NewFormat(placement.On(nil)) }
 
-// record starts recording every decision, with --record.
-func (p *Pool) record(o *Options) error {
-	if o.Record == 0 {
+// record starts recording every decision, unless nobody could read it.
+func (p *Pool) record(o *Options, cfg recording.Config) error {
+	window := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_recording_window_seconds",
+		Help: "How far back the recording of decisions at /debug/recording reaches; 0: there is none.",
+	}, func() float64 { return p.recorder.Window(time.Now()).Seconds() })
+	if err := register(p.registerer, window); err != nil {
+		return err
+	}
+	if cfg.MiB == 0 || o.DebugPort == DebugOff {
 		return nil
 	}
 	format, err := Recordings()
@@ -33,10 +42,24 @@ func (p *Pool) record(o *Options) error {
 	if o.HashFlowKeys {
 		hide = recordedFlow
 	}
-	return p.controller.Record(func(m *dispatch.Machine, cfg dispatch.Config) (flowcontrol.Recorder, error) {
-		p.recorder, err = format.Record(m, p.board, cfg, o.Record<<20, time.Now(), hide)
+	return p.controller.Record(func(m *dispatch.Machine, queue dispatch.Config) (flowcontrol.Recorder, error) {
+		p.recorder, err = format.Record(m, p.board, queue, cfg.Bytes(), time.Now(), hide)
 		return p.recorder, err
 	})
+}
+
+// resizeRecording applies a changed size of the recording. It reports whether that counts from the next start on only.
+func (p *Pool) resizeRecording(cfg recording.Config) (later bool) {
+	switch {
+	case p.recorder == nil || p.recorder.Ended():
+		return cfg.MiB > 0
+	case cfg.MiB == 0:
+		p.controller.StopRecording()
+		p.recorder.End()
+	default:
+		p.recorder.Resize(cfg.Bytes())
+	}
+	return false
 }
 
 // recordedFlow returns the form in which a recording has a flow's key with --hash-flow-keys: a hash, even of a model's name,
@@ -47,6 +70,11 @@ func recordedFlow(key string) string {
 		return key
 	}
 	return "name-" + hashed
+}
+
+// RecordedFlows returns the keys that a flow may have in a recording, with --hash-flow-keys or without.
+func RecordedFlows(key string) []string {
+	return []string{key, request.HashedFlowName(key), recordedFlow(key)}
 }
 
 // keepRecording keeps the recording at its size until ctx is over.
@@ -73,14 +101,17 @@ type recordingReading struct {
 	rests      time.Time // when the pause after the last copy ends
 }
 
-// noRecordingPage answers in an epp that records nothing.
-func noRecordingPage(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "nothing is recorded: start epp with --record=16, which keeps the last 16 MiB of decisions", http.StatusNotFound)
-}
+// noRecording is the answer of an epp that records nothing.
+const noRecording = "nothing is recorded, since recording is 0: set recording: 16 in the configuration, or --record=16, which keeps " +
+	"the last 16 MiB of decisions, and start epp again"
 
 // recordingPage writes the recording as a file. It has one reader at a time, because a copy of the recording is in memory
 // meanwhile, and it waits until the pause after the last copy is over.
 func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
+	if a.pool.recorder == nil || a.pool.recorder.Ended() {
+		http.Error(w, noRecording, http.StatusNotFound)
+		return
+	}
 	if !a.reading.TryLock() {
 		http.Error(w, "another reader has the recording: try again", http.StatusServiceUnavailable)
 		return

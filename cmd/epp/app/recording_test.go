@@ -2,14 +2,17 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/recording"
 )
 
 // TestEveryProfileIsRecorded: whatever profile this build serves, its decisions can be recorded and repeated.
@@ -21,7 +24,8 @@ func TestEveryProfileIsRecorded(t *testing.T) {
 	recorded := 0
 	for _, name := range config.Profiles() {
 		o := testOptions()
-		o.Profile, o.Record = name, 1
+		o.Profile = name
+		setRecording(&o, 1)
 		r := start(t, o)
 		granted(t, r.request(t.Context(), [2]string{"x-request-id", "the one"}))
 		status, file := r.debug("/debug/recording")
@@ -31,8 +35,9 @@ func TestEveryProfileIsRecorded(t *testing.T) {
 		if s, err := format.Replay(strings.NewReader(file)); err != nil || s.Arrivals != 1 {
 			t.Errorf("%s: %+v %v", name, s, err)
 		}
-		if said, err := format.Explain(strings.NewReader(file), "the one"); err != nil || !strings.Contains(said, "It went to 192.0.2.1:8000.") {
-			t.Errorf("%s: %v\n%s", name, err, said)
+		said, err := format.Explain(strings.NewReader(file), recording.Request{ID: "the one"})
+		if err != nil || !strings.Contains(said[0].Story, "It went to 192.0.2.1:8000.") {
+			t.Errorf("%s: %v\n%v", name, err, said)
 		}
 		recorded++
 	}
@@ -45,7 +50,7 @@ func TestEveryProfileIsRecorded(t *testing.T) {
 // names it.
 func TestRecordedNamesAreHashed(t *testing.T) {
 	o := testOptions()
-	o.Record, o.HashFlowKeys = 1, true
+	o.HashFlowKeys = true
 	o.ConfigText = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + `
 flows: { key: ["header:x-tenant"], weights: { sk-secret: 2 }, capacities: { sk-secret: 7 } }
 `
@@ -57,29 +62,85 @@ flows: { key: ["header:x-tenant"], weights: { sk-secret: 2 }, capacities: { sk-s
 	}
 }
 
-// Without --record there is no recording.
-func TestNoRecordingUnasked(t *testing.T) {
-	status, text := start(t, testOptions()).debug("/debug/recording")
-	if status != http.StatusNotFound || !strings.Contains(text, "--record=16") {
-		t.Errorf("%d %q, want 404 and the flag", status, text)
+// The recording is on unless the configuration says otherwise, or nobody could read it; without one the page says how to switch
+// it on, and the metric says 0.
+func TestRecordingIsOnByDefault(t *testing.T) {
+	r := start(t, testOptions())
+	granted(t, r.request(t.Context(), [2]string{"x-request-id", "the one"}))
+	if status, _ := r.debug("/debug/recording"); status != http.StatusOK {
+		t.Errorf("by default: %d", status)
+	}
+	if got := r.sample("weir_recording_window_seconds"); got <= 0 || got > soon.Seconds() {
+		t.Errorf("the window is %v", got)
+	}
+	o := testOptions()
+	setRecording(&o, 0)
+	r = start(t, o)
+	if status, text := r.debug("/debug/recording"); status != http.StatusNotFound || text != noRecording+"\n" || !strings.Contains(text, "recording: 16") {
+		t.Errorf("%d %q, want 404 and the key", status, text)
+	}
+	if got := r.sample("weir_recording_window_seconds"); got != 0 {
+		t.Errorf("the window is %v", got)
+	}
+	o = testOptions()
+	o.DebugPort = DebugOff
+	if r := start(t, o); r.pool.recorder != nil {
+		t.Error("recorded for nobody")
 	}
 }
 
-// TestRecordIsValidated: a size that cannot be, and a recording that nobody could read.
-func TestRecordIsValidated(t *testing.T) {
-	for _, c := range []struct {
-		change func(*Options)
-		want   string
-	}{
-		{func(o *Options) { o.Record = -1 }, "--record: -1: must be from 0 to 1024 MiB"},
-		{func(o *Options) { o.Record = 1025 }, "--record: 1025: must be from 0 to 1024 MiB"},
-		{func(o *Options) { o.Record, o.DebugPort = 1, DebugOff }, "--record: 1: there is no --debug-port"},
-	} {
-		o := testOptions()
-		c.change(&o)
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %q", err, c.want)
+// A reload changes the size of the recording, and 0 ends it and frees its memory; what begins at the next start is said to.
+func TestRecordingIsReloaded(t *testing.T) {
+	r := startReloading(t, "recording: 2\n", nil)
+	serve := func() {
+		stream := r.request(t.Context())
+		granted(t, stream)
+		if err := stream.CloseSend(); err != nil {
+			t.Fatal(err)
 		}
+	}
+	serve()
+	for _, step := range []struct {
+		size, status int
+	}{{1, 200}, {4, 200}, {0, 404}, {8, 404}} {
+		writeFile(t, r.file, fmt.Sprintf("recording: %d\n", step.size))
+		eventually(t, "the reload", func() bool { return r.Config().Recording == int64(step.size) })
+		serve()
+		if status, _ := r.debug("/debug/recording"); status != step.status {
+			t.Errorf("recording: %d: %d", step.size, status)
+		}
+	}
+	if got := r.sample("weir_recording_window_seconds"); got != 0 {
+		t.Errorf("the window is %v", got)
+	}
+	if text := r.log.String(); strings.Count(text, "the change counts from the next start on") != 1 {
+		t.Errorf("the log says\n%s", text)
+	}
+}
+
+// sample returns the value of a metric without labels.
+func (r *running) sample(name string) float64 {
+	r.t.Helper()
+	_, text := r.get("/metrics")
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			f, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			return f
+		}
+	}
+	r.t.Fatalf("%s is missing", name)
+	return 0
+}
+
+// setRecording sets the size of the recording, in MiB.
+func setRecording(o *Options, size int64) {
+	before := o.Override
+	o.Override = func(d *config.Document) {
+		before(d)
+		d.Recording = size
 	}
 }
 
@@ -106,7 +167,7 @@ func (s *stuck) Write([]byte) (int, error) {
 // long, unless it goes away.
 func TestRecordingIsNotReadAllTheTime(t *testing.T) {
 	o := testOptions()
-	o.Record = 1
+	setRecording(&o, 1)
 	r := start(t, o)
 	begun := time.Now()
 	if status, _ := r.debug("/debug/recording"); status != http.StatusOK {
@@ -131,7 +192,7 @@ func TestRecordingIsNotReadAllTheTime(t *testing.T) {
 // further copies of the recording. After it the next one reads.
 func TestRecordingHasOneReader(t *testing.T) {
 	o := testOptions()
-	o.Record = 1
+	setRecording(&o, 1)
 	r := start(t, o)
 	s := &stuck{httptest.NewRecorder(), make(chan struct{}), make(chan struct{}), time.Time{}}
 	ended := make(chan struct{})

@@ -77,6 +77,10 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 	if err := a.pool.reconfigure(flow, scheduler, streams); err != nil {
 		return nil, d.Refused(err)
 	}
+	a.pool.records.Reconfigure(d.SinkConfig())
+	if running.Recording != d.Recording && a.pool.resizeRecording(d.RecordingConfig()) {
+		a.log.Info("WARNING: configuration: recording: it has ended, or was never begun: the change counts from the next start on")
+	}
 	a.configuration.use(d, time.Now())
 	for _, key := range config.AtNextStart(fields) {
 		a.log.Info("WARNING: configuration: " + key + ": the change counts from the next start on")

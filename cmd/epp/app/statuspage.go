@@ -59,6 +59,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	if err := a.tierTable(&d, line); err != nil {
 		return err
 	}
+	roleTable(&d, &s, line)
 	a.pool.naming.namesTable(line)
 	line("")
 	line("endpoint\tready\tin flight\telsewhere\tlower bound\tupper bound\ttokens\ttheir bound\trunning\twaiting\tscraped\tadapters\tcircuit\toldest\tserved elsewhere\trole\tmodels")

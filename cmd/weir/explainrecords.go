@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/decision"
+	"github.com/weir-epp/weir/pkg/request"
+)
+
+// mostRecord is the longest line of a file of decision records, in bytes.
+const mostRecord = 1 << 20
+
+// areRecords reports whether a file has decision records: lines of JSON.
+func areRecords(name string) (bool, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = file.Close() }()
+	var first [1]byte
+	if _, err := io.ReadFull(file, first[:]); err != nil {
+		return false, nil //nolint:nilerr // an empty file is no recording, which is said where one is read
+	}
+	return first[0] == '{', nil
+}
+
+// explainRecords explains the requests of a file of decision records.
+func (o *explainOptions) explainRecords(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	var all []decision.Record
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, mostRecord)
+	for n := 1; lines.Scan(); n++ {
+		var r decision.Record
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if o.wants(&r) {
+			all = append(all, r)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 && o.request != "" {
+		return nil, fmt.Errorf("request %q: no record has this ID or number: with decisions.sample below 1 most requests have none", o.request)
+	}
+	if o.request == "" {
+		all = o.slowestRecords(all)
+	}
+	var out bytes.Buffer
+	for i := range all {
+		switch {
+		case o.output == "json":
+			out.Write(append(all[i].JSON(), '\n'))
+			continue
+		case i > 0:
+			out.WriteByte('\n')
+		}
+		out.WriteString(all[i].Text())
+	}
+	return out.Bytes(), nil
+}
+
+// wants reports whether a record is that of --request, or one of --flow.
+func (o *explainOptions) wants(r *decision.Record) bool {
+	if o.request != "" {
+		return r.ID == o.request || r.Number > 0 && strconv.FormatUint(r.Number, 10) == o.request
+	}
+	return o.flow == "" || r.Flow == o.flow || r.Flow == request.HashedFlowName(o.flow)
+}
+
+// slowestRecords returns the records of the requests that waited longest, of those that --last chooses.
+func (o *explainOptions) slowestRecords(all []decision.Record) []decision.Record {
+	if o.last > 0 {
+		var end time.Time
+		for i := range all {
+			if until := decidedAt(&all[i]); until.After(end) {
+				end = until
+			}
+		}
+		all = slices.DeleteFunc(all, func(r decision.Record) bool { return decidedAt(&r).Before(end.Add(-o.last)) })
+	}
+	slices.SortStableFunc(all, func(a, b decision.Record) int { return cmp.Compare(b.Waited, a.Waited) })
+	return all[:min(o.slowest, len(all))]
+}
+
+// decidedAt returns when a request was decided on.
+func decidedAt(r *decision.Record) time.Time {
+	return r.Arrived.Add(time.Duration(r.Waited * float64(time.Second)))
+}

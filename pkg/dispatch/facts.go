@@ -1,0 +1,93 @@
+package dispatch
+
+import "time"
+
+// Facts are what the machine knew of a request when it decided on it, before it charged it: when the request got its lease, or
+// ended without one. They are also JSON.
+type Facts struct {
+	// Number is the request's among all that have arrived; 0 if it ended before. Arrived is when.
+	Number  uint64    `json:"number,omitempty"`
+	Arrived time.Time `json:"arrived,omitzero"`
+	Flow    string    `json:"flow"`
+	Tier    string    `json:"tier,omitempty"`
+	Cost    int64     `json:"cost,omitempty"`
+	// Waited is the time in the queue, in seconds. Bypassed and Promoted say how it got its lease.
+	Waited   float64 `json:"waitedSeconds"`
+	Bypassed bool    `json:"bypassed,omitempty"`
+	Promoted bool    `json:"promoted,omitempty"`
+	// Weight is the flow's weight, and Role the role that the request's tenant has; empty: none.
+	Weight float64 `json:"weight,omitempty"`
+	Role   string  `json:"role,omitempty"`
+	// Waiting and InFlight are numbers of the flow's requests, the request itself among those that wait if it had to.
+	Waiting  int `json:"waiting"`
+	InFlight int `json:"inFlight"`
+	// Class is the request's class within the tier, and ClassDeficit what that has earned and not spent of its Quantum in each
+	// round, in units of cost; empty and 0 without classes.
+	Class        string `json:"class,omitempty"`
+	ClassDeficit int64  `json:"classDeficit,omitempty"`
+	Quantum      int64  `json:"quantum,omitempty"`
+	// FairShare is nil without the discipline of that name, and Quota if no quota counts the request.
+	FairShare *FairShare  `json:"fairshare,omitempty"`
+	Quota     *QuotaFacts `json:"quota,omitempty"`
+	// Limit is what the request was rejected by; nil: none.
+	Limit *Limit `json:"limit,omitempty"`
+}
+
+// FairShare is what fairshare knows of a flow, in units of cost: what the flow is owed, what it used recently, and its credits
+// from idle time. Factor is what its priority is lowered by; 1: nothing.
+type FairShare struct {
+	Deficit      int64   `json:"deficit"`
+	Recent       int64   `json:"recentUse"`
+	BurstCredits int64   `json:"burstCredits"`
+	Factor       float64 `json:"factor"`
+}
+
+// QuotaFacts are what is left of a tenant's quota, in tokens, and the time until all of it is, in seconds.
+type QuotaFacts struct {
+	Limit     int64   `json:"limit"`
+	Remaining int64   `json:"remaining"`
+	Reset     float64 `json:"resetSeconds"`
+}
+
+// Explain asks for the Facts of a request that was not decided on yet.
+func (w *Waiter) Explain() {
+	if r := w.rarely(); r.facts == nil {
+		r.facts = new(Facts)
+	}
+}
+
+// Facts returns the facts of the request, which has been decided on, as of then; nil if nobody has asked for them. They stay
+// as they are, so its stream may read them while other events happen.
+func (w *Waiter) Facts() *Facts {
+	if w.rare == nil || w.rare.facts == nil {
+		return nil
+	}
+	f := *w.rare.facts
+	f.Arrived = f.Arrived.Round(0).UTC()
+	f.Number, f.Flow, f.Waited, f.Bypassed = w.number, w.queued.Flow, w.waited.Seconds(), w.way == atOnce
+	if s, ok := w.Quota(); ok {
+		f.Quota = &QuotaFacts{Limit: s.Limit, Remaining: s.Remaining, Reset: s.Reset.Seconds()}
+	}
+	f.Limit = w.Limit()
+	return &f
+}
+
+// asksFacts reports whether somebody has asked for the facts of w.
+func (w *Waiter) asksFacts() bool { return w.rare != nil && w.rare.facts != nil }
+
+// noteFacts notes the facts of a request that is about to get a lease, or to end without one.
+func (m *Machine) noteFacts(w *Waiter, promoted bool) {
+	f := w.rare.facts
+	v := m.queue.ShareOf(m.now, &w.queued)
+	*f = Facts{
+		Arrived: f.Arrived, Tier: v.Tier, Cost: int64(w.queued.Cost), Promoted: promoted,
+		Weight: float64(v.Weight) / 1e6, Role: roleOf(w), Waiting: v.Queued,
+		Class: v.Class, ClassDeficit: v.ClassDeficit, Quantum: v.Quantum,
+	}
+	if a := m.flows.find(w.queued.Tier, w.queued.Flow); a != nil {
+		f.InFlight = a.inflight
+	}
+	if v.Fair {
+		f.FairShare = &FairShare{Deficit: v.Deficit, Recent: v.Recent, BurstCredits: v.BurstCredits, Factor: float64(v.Factor) / 1e6}
+	}
+}

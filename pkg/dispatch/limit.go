@@ -1,0 +1,156 @@
+package dispatch
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/weir-epp/weir/pkg/fairqueue"
+)
+
+// Limit is what a request was rejected by.
+type Limit struct {
+	// Name is one of the names below, or that of a limit of the streams; it never changes. Value is the limit.
+	Name  string `json:"name"`
+	Value int64  `json:"value,omitempty"`
+	// Holders are the flows that hold most of it, at most MostHolders, those first that hold more.
+	Holders []Holder `json:"holders,omitempty"`
+}
+
+// The names of limits. Clients and pages see them.
+const (
+	LimitFlowCapacity  = "flow-capacity"  // requests that wait, of one flow
+	LimitUserCapacity  = "user-capacity"  // of one user of a tenant
+	LimitTotalCapacity = "total-capacity" // of all flows
+	LimitQueueSize     = "queue-size"     // of a tier
+	LimitTierShare     = "tier-share"     // of a tier, as its weight gives it a share of the total
+	LimitQueueTTL      = "queue-ttl"      // milliseconds in the queue
+	LimitUpperBound    = "upper-bound"    // requests in flight
+	LimitRate          = "rate"           // requests in a thousand seconds
+	LimitQuota         = "quota"          // tokens of a tenant in its window
+)
+
+// limitsOfClasses are the names of the limits of a class.
+var limitsOfClasses = [fairqueue.NumLimits]string{
+	fairqueue.LimitRequests: "class-requests", fairqueue.LimitRawTokens: "class-raw-tokens", fairqueue.LimitCachedTokens: "class-cached-tokens",
+}
+
+// Holder is a flow, by its key, and how many requests it holds of a limit: waiting ones, or of upper-bound and queue-ttl those
+// in flight; of a quota, tokens.
+type Holder struct {
+	Flow string `json:"flow"`
+	Held int64  `json:"held"`
+}
+
+// MostHolders is the largest number of holders of a limit.
+const MostHolders = 3
+
+// ByStock reports whether requests in flight hold the limit, not waiting ones.
+func (l *Limit) ByStock() bool { return l.Name == LimitUpperBound || l.Name == LimitQueueTTL }
+
+// ByOne reports whether only the rejected request's own flow can hold it.
+func (l *Limit) ByOne() bool {
+	return l.Name == LimitFlowCapacity || l.Name == LimitUserCapacity || l.Name == LimitQuota
+}
+
+// Limit returns what the request was rejected by, without holders but itself; nil if it was not rejected by a limit.
+func (w *Waiter) Limit() *Limit {
+	if w.stage != StageEnded {
+		return nil
+	}
+	switch w.outcome {
+	case OutcomeTTLExpired:
+		return &Limit{Name: LimitQueueTTL, Value: w.MaxWait().Milliseconds()}
+	case OutcomeQuotaExceeded:
+		s := w.rare.standing
+		return &Limit{Name: LimitQuota, Value: s.Limit, Holders: []Holder{{Flow: w.rare.tenant, Held: s.Limit - s.Remaining}}}
+	case OutcomeFlowFull, OutcomeQueueFull, OutcomeShed, OutcomeDisplaced:
+		if w.rare == nil || w.rare.met.Name == "" {
+			return nil
+		}
+		l := w.rare.met
+		return &l
+	default:
+		return nil
+	}
+}
+
+// noteFull notes by which limit of the queue an arrival is rejected.
+func (m *Machine) noteFull(w *Waiter, err error) {
+	if limit := new(fairqueue.LimitError); errors.As(err, &limit) {
+		w.rarely().met = Limit{Name: limitsOfClasses[limit.Limit], Value: limit.Most}
+		return
+	}
+	if errors.Is(err, fairqueue.ErrInsufficientCapacityUnder) {
+		w.rarely().met = Limit{Name: LimitUserCapacity}
+		return
+	}
+	by, most := m.queue.FullBy(&w.queued)
+	l := Limit{Name: LimitTotalCapacity, Value: int64(most)}
+	switch by {
+	case fairqueue.FullFlow:
+		l.Name = LimitFlowCapacity
+		l.Holders = []Holder{{Flow: w.queued.Flow, Held: l.Value}}
+	case fairqueue.FullTier:
+		l.Name = LimitQueueSize
+	case fairqueue.FullTierShare:
+		l.Name = LimitTierShare
+	case fairqueue.FullTotal:
+	}
+	w.rarely().met = l
+}
+
+// noteShed notes that an arrival is rejected because the stock is at its upper bound.
+func (m *Machine) noteShed(w *Waiter) {
+	w.rarely().met = Limit{Name: LimitUpperBound, Value: int64(m.ledger.Capacity())}
+}
+
+// noteRate notes that an arrival is rejected by the limiter.
+func (m *Machine) noteRate(w *Waiter) {
+	w.rarely().met = Limit{Name: LimitRate, Value: m.config.Limiter.Rate / 1000}
+}
+
+// noteDisplaced notes which limit a displaced request had to leave for.
+func (m *Machine) noteDisplaced(w *Waiter) {
+	l := Limit{Name: LimitTotalCapacity, Value: int64(m.config.Queue.TotalCapacity)}
+	if m.queue.Len() < m.config.Queue.TotalCapacity {
+		l = Limit{Name: LimitQueueSize}
+		for _, t := range m.config.Queue.Tiers {
+			if m.queue.TierID(t.Name) == w.queued.Tier {
+				l.Value = int64(t.QueueSize)
+			}
+		}
+	}
+	w.rarely().met = l
+}
+
+// HoldersOf returns the flows that hold most of a limit. It visits all live flows, so it is for a replay.
+func (m *Machine) HoldersOf(l *Limit) []Holder {
+	if l.ByOne() || l.Name == LimitRate {
+		return l.Holders
+	}
+	var top []Holder
+	for t := range m.flows.tenants() {
+		held := t.waiting
+		if l.ByStock() {
+			held = t.inflight
+		}
+		top = TopHolders(top, Holder{Flow: t.key, Held: int64(held)})
+	}
+	return top
+}
+
+// TopHolders adds a holder to the top ones, which are in order, and returns them.
+func TopHolders(top []Holder, h Holder) []Holder {
+	if h.Held <= 0 {
+		return top
+	}
+	i, _ := slices.BinarySearchFunc(top, h, func(a, b Holder) int {
+		return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Flow, b.Flow))
+	})
+	if i == MostHolders {
+		return top
+	}
+	top = slices.Insert(top, i, h)
+	return top[:min(len(top), MostHolders)]
+}

@@ -1,0 +1,100 @@
+package flowcontrol
+
+import (
+	"cmp"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+)
+
+// MostRejections is the number of rejections that are kept.
+const MostRejections = 200
+
+// Rejected is one rejected request, also as JSON.
+type Rejected struct {
+	Time time.Time `json:"time"`
+	// ID is the request's name in logs, as far as it is known here, and so are the others.
+	ID      string `json:"id,omitempty"`
+	Flow    string `json:"flow,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Outcome string `json:"outcome"`
+	// Waited and RetryAfter are in seconds.
+	Waited     float64 `json:"waitedSeconds"`
+	RetryAfter float64 `json:"retryAfterSeconds,omitempty"`
+	// Limit is what it was rejected by, with the flows that hold most of it; nil: no limit.
+	Limit *Limit `json:"limit,omitempty"`
+}
+
+// lastRejections keeps the last ones. It has a lock of its own, which no decision takes.
+type lastRejections struct {
+	mu   sync.Mutex
+	ring [MostRejections]Rejected
+	n    uint64 // that ever were
+
+	// The holders of limits, as of the time.
+	at               time.Time
+	waiting, inStock []dispatch.Holder
+}
+
+// holdersEvery is the least time between two looks at the flows for those that hold most. A flood of rejections looks no
+// more often.
+const holdersEvery = 100 * time.Millisecond
+
+// note keeps a rejection, and adds the holders to its limit. A request whose client has gone is none.
+func (c *RequestQueueController) note(id, flow, model string, waited time.Duration, r *Rejection) {
+	if r.Outcome == OutcomeClientCancelled {
+		return
+	}
+	now := time.Now()
+	k := &c.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := r.Limit; l != nil && !l.ByOne() && l.Name != dispatch.LimitRate {
+		if now.Sub(k.at) >= holdersEvery {
+			k.at = now
+			k.waiting, k.inStock = c.metrics.flows.holders()
+		}
+		if l.Holders = k.waiting; l.ByStock() {
+			l.Holders = k.inStock
+		}
+	}
+	if r.Facts != nil {
+		r.Facts.Limit = r.Limit
+	}
+	k.ring[k.n%MostRejections] = Rejected{
+		Time: now.UTC(), ID: id, Flow: flow, Model: model, Outcome: r.Outcome.String(), Waited: waited.Seconds(),
+		RetryAfter: r.RetryAfter.Seconds(), Limit: r.Limit,
+	}
+	k.n++
+}
+
+// noteOf is note for a request that was offered. err is its *Rejection.
+func (c *RequestQueueController) noteOf(r *Request, waited time.Duration, err error) {
+	if rej := new(Rejection); errors.As(err, &rej) {
+		c.note(r.ID, r.Flow, cmp.Or(r.TargetModel, r.Model), waited, rej)
+	}
+}
+
+// holders returns the flows that hold most of the waiting requests, and of those in flight. It looks at the flows that have
+// series of their own, and takes no lock that a decision takes.
+func (m *flowMetrics) holders() (waiting, inStock []dispatch.Holder) {
+	for _, s := range m.shown() {
+		waiting = dispatch.TopHolders(waiting, dispatch.Holder{Flow: s.flow, Held: s.waiting.Load()})
+		inStock = dispatch.TopHolders(inStock, dispatch.Holder{Flow: s.flow, Held: s.inFlight.Load()})
+	}
+	return waiting, inStock
+}
+
+// Rejections returns the last rejections, the newest first.
+func (c *RequestQueueController) Rejections() []Rejected {
+	k := &c.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := make([]Rejected, 0, min(k.n, MostRejections))
+	for i := range uint64(cap(all)) {
+		all = append(all, k.ring[(k.n-1-i)%MostRejections])
+	}
+	return all
+}

@@ -1,0 +1,25 @@
+package recording
+
+import "github.com/weir-epp/weir/pkg/invalid"
+
+// Config is the size of a recording.
+type Config struct {
+	// MiB is what the kept segments take, 0 to MostMiB; 0: nothing is recorded.
+	MiB int64
+}
+
+// MostMiB bounds Config.MiB.
+const MostMiB = 1024
+
+// DefaultConfig returns the default of epp.
+func DefaultConfig() Config { return Config{MiB: 16} }
+
+// Validate reports every problem, as invalid.Problems.
+func (c *Config) Validate() error {
+	var ps invalid.Problems
+	invalid.Within(&ps, invalid.At("MiB"), c.MiB, 0, MostMiB)
+	return ps.Err()
+}
+
+// Bytes returns the size in bytes.
+func (c *Config) Bytes() int { return int(c.MiB) << 20 }

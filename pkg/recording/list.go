@@ -1,0 +1,185 @@
+package recording
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/decision"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/stock"
+)
+
+// Listed is one request of a recording, in short.
+type Listed struct {
+	Number uint64 // 0: it was refused before it arrived
+	ID     string
+	Flow   string
+	Tier   string
+	// At is when it arrived, and Until when it was decided on last: the zero time, for At, is before the recording.
+	At, Until time.Time
+	// Waited is the time in the queue. Outcome is how it ended, decision.Waiting or decision.InFlight.
+	Waited   time.Duration
+	Outcome  string
+	Endpoint string // its address; "": it went nowhere
+}
+
+// List has the requests of a recording.
+type List struct {
+	// From and To are the times of its first and its last event.
+	From, To time.Time
+	Requests []Listed // by arrival
+}
+
+// List lists the requests of a recording of these flows; nil: of all. It takes memory in proportion to the recording. What
+// Replay says about differences and forged files holds here too.
+func (f *Format) List(in io.Reader, flows []string) (l *List, err error) {
+	p, file, err := f.open(in)
+	if err != nil {
+		return nil, err
+	}
+	defer p.contain(&err)
+	w := &lister{player: p, flows: flows, live: map[uint64]int{}, tiers: map[int]string{}}
+	w.begin()
+	p.watch = w
+	if err := p.playAll(file); err != nil {
+		return nil, err
+	}
+	l = &List{From: p.summary.From, To: p.summary.To, Requests: w.requests}
+	for i := range l.Requests {
+		r := &l.Requests[i]
+		if r.Outcome == decision.Waiting {
+			r.Until, r.Waited = l.To, l.To.Sub(later(r.At, l.From))
+		}
+	}
+	return l, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// Since returns the list without the requests that were decided on longer than d before the end of the recording.
+func (l *List) Since(d time.Duration) *List {
+	short := *l
+	short.Requests = slices.DeleteFunc(slices.Clone(l.Requests), func(r Listed) bool { return r.Until.Before(l.To.Add(-d)) })
+	return &short
+}
+
+// Slowest returns the requests that arrived and waited longest, at most so many, the slowest first.
+func (l *List) Slowest(most int) []Listed {
+	slow := slices.DeleteFunc(slices.Clone(l.Requests), func(r Listed) bool { return r.Number == 0 })
+	slices.SortStableFunc(slow, func(a, b Listed) int { return cmp.Compare(b.Waited, a.Waited) })
+	return slow[:min(most, len(slow))]
+}
+
+// lister watches a player.
+type lister struct {
+	*player
+	flows    []string // nil: all
+	requests []Listed
+	live     map[uint64]int // index in requests, of those that may change
+	tiers    map[int]string // names
+	latest   time.Time
+}
+
+// at returns the time of the event; one that needs none has that of the event before it.
+func (w *lister) at() time.Time {
+	if !w.now.IsZero() {
+		w.latest = w.now
+	}
+	return w.latest
+}
+
+// wants reports whether requests of a flow are listed.
+func (w *lister) wants(flow string) bool { return w.flows == nil || slices.Contains(w.flows, flow) }
+
+// begin lists the requests that are there at the beginning.
+func (w *lister) begin() {
+	var present []*request
+	for _, r := range w.player.requests {
+		if s := r.Stage(); s != dispatch.StageEnded && s != dispatch.StageNew && w.wants(r.Flow()) {
+			present = append(present, r)
+		}
+	}
+	slices.SortFunc(present, func(a, b *request) int { return cmp.Compare(a.Number(), b.Number()) })
+	for _, r := range present {
+		x := Listed{Number: r.Number(), ID: r.id, Flow: r.Flow(), Tier: w.tierOf(r.Tier()), Waited: r.Waited(), Outcome: decision.InFlight}
+		if r.Stage() == dispatch.StageWaiting {
+			x.Outcome = decision.Waiting
+		}
+		w.live[x.Number] = len(w.requests)
+		w.requests = append(w.requests, x)
+	}
+}
+
+// tierOf returns the name of a tier.
+func (w *lister) tierOf(id int) string {
+	name, known := w.tiers[id]
+	if !known {
+		for _, t := range w.machine.Tiers(nil) {
+			w.tiers[t.ID] = t.Name
+		}
+		name = w.tiers[id]
+	}
+	return name
+}
+
+// arrived implements watcher. A request has no number before the machine decides on it: it is the next one.
+func (w *lister) arrived(r *request, a *dispatch.Arrival) {
+	if w.wants(a.Flow) {
+		number := w.machine.Arrived() + 1
+		w.live[number] = len(w.requests)
+		w.requests = append(w.requests, Listed{Number: number, ID: r.id, Flow: a.Flow, At: w.at(), Until: w.at(), Outcome: decision.Waiting})
+	}
+}
+
+// refusedEarly implements watcher.
+func (w *lister) refusedEarly(r *dispatch.Refusal) {
+	if w.wants(r.Flow) {
+		w.requests = append(w.requests, Listed{ID: r.ID, Flow: r.Flow, At: w.at(), Until: w.at(), Outcome: r.Outcome.String()})
+	}
+}
+
+// decided implements watcher.
+func (w *lister) decided(r *request, v ruling) {
+	i, listed := w.live[r.Number()]
+	if !listed {
+		return
+	}
+	x := &w.requests[i]
+	x.Tier, x.Until, x.Waited = w.tierOf(r.Tier()), w.at(), r.Waited()
+	switch v.stage {
+	case dispatch.StageGranted, dispatch.StageSent:
+		x.Outcome = decision.InFlight
+		if e, ok := w.board.Snapshot().ByID(v.endpoint); ok {
+			x.Endpoint = e.Address
+		}
+	case dispatch.StageWaiting:
+		x.Outcome, x.Endpoint = decision.Waiting, ""
+	case dispatch.StageEnded:
+		x.Outcome = v.outcome.String()
+		delete(w.live, r.Number())
+	default:
+	}
+}
+
+// completed implements watcher. Until stays: the request was decided on when it was dispatched.
+func (w *lister) completed(r *dispatch.Waiter, _ fairqueue.Cost) {
+	if i, listed := w.live[r.Number()]; listed && r.Stage() != dispatch.StageEnded {
+		w.requests[i].Outcome = dispatch.OutcomeDispatched.String()
+		delete(w.live, r.Number())
+	}
+}
+
+// The others implement watcher.
+func (w *lister) event()                                       { w.at() }
+func (w *lister) about(*request)                               {}
+func (w *lister) expected(*dispatch.Waiter, fairqueue.Cost)    {}
+func (w *lister) pool([]stock.Backend, []stock.Foreign)        {}
+func (w *lister) reported(dispatch.Endpoint, dispatch.Signals) {}
