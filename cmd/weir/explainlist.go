@@ -25,8 +25,8 @@ func (o *explainOptions) sayList(out io.Writer, list *recording.List, slowest []
 	waited, early := 0, map[string]int{}
 	outcomes := map[string]int{}
 	for _, r := range list.Requests {
-		switch {
-		case r.Number == 0:
+		switch r.Number {
+		case 0:
 			early[r.Outcome]++
 		default:
 			outcomes[r.Outcome]++

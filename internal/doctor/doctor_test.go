@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,9 +239,7 @@ func thresholds(requests, connections int) any {
 
 func tlsSocket(more map[string]any) any {
 	common := map[string]any{"alpn_protocols": []any{"h2"}}
-	for key, v := range more {
-		common[key] = v
-	}
+	maps.Copy(common, more)
 	return map[string]any{"name": "a", "typed_config": map[string]any{
 		"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "common_tls_context": common,
 	}}

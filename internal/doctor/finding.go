@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -95,12 +94,6 @@ func (w Weir) unknown(e *Envoy) []string {
 		}
 	}
 	return all
-}
-
-// quoted returns a text as YAML and JSON have it.
-func quoted(s string) string {
-	text, _ := json.Marshal(s)
-	return string(text)
 }
 
 // seconds returns a duration as Envoy's configuration has it.

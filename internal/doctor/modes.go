@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ai_protocol_manager/v3"
 	bufferv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/buffer/v3"
@@ -49,9 +50,9 @@ func (u use) offHere() Path {
 		if _, is := f.config.(*bufferv3.Buffer); !is || f.disabled {
 			continue
 		}
-		for i := len(u.route.layers) - 1; i >= 0; i-- {
-			if _, ok := u.route.layers[i].configs[f.name]; ok {
-				return u.route.layers[i].at.add(f.name)
+		for _, v := range slices.Backward(u.route.layers) {
+			if _, ok := v.configs[f.name]; ok {
+				return v.at.add(f.name)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -38,7 +39,7 @@ func (p Path) String() string {
 }
 
 // add returns a longer path; the receiver stays as it is.
-func (p Path) add(steps ...any) Path { return append(p[:len(p):len(p)], steps...) }
+func (p Path) add(steps ...any) Path { return append(slices.Clip(p), steps...) }
 
 // largestWithLines is the size of the largest text whose lines are looked up: reading it a second time takes long.
 const largestWithLines = 4 << 20

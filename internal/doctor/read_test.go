@@ -3,6 +3,7 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -22,9 +23,7 @@ func dumped(t testing.TB, bootstrap []byte) map[string]any {
 	}
 	typed := func(kind string, of map[string]any) map[string]any {
 		own := map[string]any{"@type": "type.googleapis.com/envoy.config." + kind}
-		for key, v := range of {
-			own[key] = v
-		}
+		maps.Copy(own, of)
 		return own
 	}
 	var listeners, clusters, routes, endpoints []any

@@ -15,21 +15,19 @@ import (
 	"time"
 )
 
-func number(n float64) *float64 { return &n }
-
 // large returns a document with so many rows, whose flows have names of this kind.
 func large(engines, flows int, name func(int) string) *Document {
 	d := &Document{Schema: Schema, At: time.Unix(1_800_000_000, 123_456_789).UTC(), Version: "v1.2.3 (0123456789abcdef0123456789abcdef01234567, go1.26.8)"}
 	for i := range engines {
 		d.Engines = append(d.Engines, Engine{
-			Address: fmt.Sprintf("[2001:db8:1234:5678:9abc:def0:1234:%x]:8000", i), Role: "both", Circuit: "half-open", Bound: number(127.123456), Fill: number(1. / 3),
+			Address: fmt.Sprintf("[2001:db8:1234:5678:9abc:def0:1234:%x]:8000", i), Role: "both", Circuit: "half-open", Bound: new(127.123456), Fill: new(1. / 3),
 			Answers: 1. / 3, Failures: 1. / 7, Service: 1. / 9, Oldest: 1. / 11, Metrics: &EngineMetrics{Running: 100, Waiting: 100, Cache: 1. / 3, Age: 1. / 3},
 		})
 	}
 	for i := range flows {
 		d.Flows = append(d.Flows, Flow{
 			Flow: name(i), Tier: "interactive", Waiting: 1000 - i, WaitingCost: 1 << 40, Since: 1. / 3, Why: "reservation", InFlight: 12, Weight: 1,
-			Entitled: number(1. / 3), Attained: number(1. / 7), Requests: number(1. / 9), Rejected: number(1. / 11),
+			Entitled: new(1. / 3), Attained: new(1. / 7), Requests: new(1. / 9), Rejected: new(1. / 11),
 		})
 	}
 	return d
@@ -93,11 +91,11 @@ func TestParseQuery(t *testing.T) {
 func TestSelect(t *testing.T) {
 	d := func() *Document {
 		return &Document{
-			Engines: []Engine{{Address: "b:1", Ready: true, Fill: number(.5), Service: 1}, {Address: "a:1", Ready: true, Circuit: "open", Service: 2}, {Address: "c:1", Fill: number(1)}},
+			Engines: []Engine{{Address: "b:1", Ready: true, Fill: new(.5), Service: 1}, {Address: "a:1", Ready: true, Circuit: "open", Service: 2}, {Address: "c:1", Fill: new(1.)}},
 			Flows: []Flow{
-				{Flow: "ann", Waiting: 1, Since: 9, Entitled: number(.5)},
-				{Flow: "Bob", Waiting: 5, InFlight: 3, Requests: number(2)},
-				{Flow: "eve", Waiting: 5, Tier: "z", Rejected: number(1), Attained: number(.1)},
+				{Flow: "ann", Waiting: 1, Since: 9, Entitled: new(.5)},
+				{Flow: "Bob", Waiting: 5, InFlight: 3, Requests: new(2.)},
+				{Flow: "eve", Waiting: 5, Tier: "z", Rejected: new(1.), Attained: new(.1)},
 				{Flow: "eve", Waiting: 5, Tier: "y"},
 			},
 			Rejections: []Rejection{{Flow: "eve"}, {Flow: "ann"}},

@@ -18,8 +18,6 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-func number(n float64) *float64 { return &n }
-
 // pool is the document of a pool in which one tenant floods, one engine fails and another is slow.
 func pool() *status.Document {
 	at := time.Date(2026, 3, 1, 3, 0, 7, 0, time.UTC)
@@ -28,7 +26,7 @@ func pool() *status.Document {
 		Reasons: []status.Reason{{ID: "circuits-open", Text: "1 of 8 engines fail and get no requests: 10.0.0.3:8000 (open)"}},
 		Pool: status.Pool{
 			Name: "chat", Profile: "recommended", Ready: true, Leads: true, Leader: "weir-0", Engines: 8, ReadyEngines: 8, Waiting: 412, WaitingFlows: 30,
-			QueueCapacity: 1000, Stock: 61, UpperBound: number(64), Elsewhere: 3, Requests: 21.5, Rejected: 2.25,
+			QueueCapacity: 1000, Stock: 61, UpperBound: new(64.), Elsewhere: 3, Requests: 21.5, Rejected: 2.25,
 		},
 		Tiers: []status.Tier{
 			{Name: "critical", Limit: 1000, InFlight: 3},
@@ -38,23 +36,27 @@ func pool() *status.Document {
 	}
 	for i := range 8 {
 		e := status.Engine{
-			Address: fmt.Sprintf("10.0.0.%d:8000", i+1), Ready: true, InFlight: 8 - i/4, Bound: number(8), Fill: number(1 - float64(i/4)/8), Answers: 2.6, Circuit: "closed",
+			Address: fmt.Sprintf("10.0.0.%d:8000", i+1), Ready: true, InFlight: 8 - i/4, Bound: new(8.), Fill: new(1 - float64(i/4)/8), Answers: 2.6, Circuit: "closed",
 			Service: 1.2, Oldest: 3.4, Metrics: &status.EngineMetrics{Running: 8, Cache: .7},
 		}
 		switch i {
 		case 2:
-			e.Circuit, e.InFlight, e.Fill, e.Answers, e.Failures = "open", 0, number(0), 0, .3
+			e.Circuit, e.InFlight, e.Fill, e.Answers, e.Failures = "open", 0, new(0.), 0, .3
 		case 5:
 			e.Service, e.Oldest = 14.5, 62
 		}
 		d.Engines = append(d.Engines, e)
 	}
 	for i := range 30 {
-		f := status.Flow{Flow: fmt.Sprintf("team-%02d", i), Tier: "default", Waiting: 12 - i/3, Since: float64(i) / 7, Why: "stock", InFlight: 2, Weight: 1,
-			Entitled: number(1. / 30), Attained: number(1. / 40), Requests: number(.7), Rejected: number(0)}
+		f := status.Flow{
+			Flow: fmt.Sprintf("team-%02d", i), Tier: "default", Waiting: 12 - i/3, Since: float64(i) / 7, Why: "stock", InFlight: 2, Weight: 1,
+			Entitled: new(1. / 30), Attained: new(1. / 40), Requests: new(.7), Rejected: new(0.),
+		}
 		if i == 0 {
-			f = status.Flow{Flow: "crawler-with-a-long-name@example.com", Tier: "sheddable", Waiting: 400, WaitingCost: 123456, Since: 92, Why: "cap", InFlight: 8, Weight: 0.5,
-				Entitled: number(1), Attained: number(1), Requests: number(3), Rejected: number(2.25)}
+			f = status.Flow{
+				Flow: "crawler-with-a-long-name@example.com", Tier: "sheddable", Waiting: 400, WaitingCost: 123456, Since: 92, Why: "cap", InFlight: 8, Weight: 0.5,
+				Entitled: new(1.), Attained: new(1.), Requests: new(3.), Rejected: new(2.25),
+			}
 		}
 		d.Flows = append(d.Flows, f)
 	}

@@ -78,19 +78,19 @@ func TestKeysQuit(t *testing.T) {
 
 // There is one question at a time: one that comes meanwhile is asked afterwards, and the answer to the earlier is not shown.
 func TestOneQuestionAtATime(t *testing.T) {
-	old, new := pool(), pool()
-	old.Pool.Waiting, new.Pool.Waiting = 111, 222
+	first, second := pool(), pool()
+	first.Pool.Waiting, second.Pool.Waiting = 111, 222
 	m := screenOf(t, 80, 24, false, status.Answer{Document: pool()}) // which asks
 	m, c := m.Update(press("s"))
 	if c != nil {
 		t.Fatal("a second question")
 	}
-	m, c = m.Update(answered{question: 0, answers: []status.Answer{{Document: old}}})
-	if c == nil || m.(Model).replicas[0].document == old {
+	m, c = m.Update(answered{question: 0, answers: []status.Answer{{Document: first}}})
+	if c == nil || m.(Model).replicas[0].document == first {
 		t.Fatal("the second question is not asked, or the first answered")
 	}
-	m, _ = m.Update(answered{question: 1, answers: []status.Answer{{Document: new}}})
-	if m.(Model).replicas[0].document != new {
+	m, _ = m.Update(answered{question: 1, answers: []status.Answer{{Document: second}}})
+	if m.(Model).replicas[0].document != second {
 		t.Error("the second answer is not shown")
 	}
 	if m, c = m.Update(due{0}); c != nil {

@@ -108,9 +108,10 @@ func (p *printer) limit(r *Record) {
 	if l == nil {
 		return
 	}
-	line := fmt.Sprintf("It met the limit %s of %d", l.Name, l.Value)
+	var line strings.Builder
+	line.WriteString(fmt.Sprintf("It met the limit %s of %d", l.Name, l.Value))
 	for i, h := range l.Holders {
-		line += fmt.Sprintf("%s flow %q holds %d", [...]string{":", ",", ","}[min(i, 2)], h.Flow, h.Held)
+		line.WriteString(fmt.Sprintf("%s flow %q holds %d", [...]string{":", ",", ","}[min(i, 2)], h.Flow, h.Held))
 	}
-	p.say("%s.", line)
+	p.say("%s.", line.String())
 }

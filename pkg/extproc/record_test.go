@@ -108,7 +108,10 @@ func TestWhoMayAsk(t *testing.T) {
 		hashed bool
 		tenant string
 	}{
-		{"*", false, "team-a"}, {"*", false, ""}, {request.Anonymous, false, ""}, {"team-a", true, "team-a"},
+		{"*", false, "team-a"},
+		{"*", false, ""},
+		{request.Anonymous, false, ""},
+		{"team-a", true, "team-a"},
 		{request.HashedFlowName("team-a"), true, "team-a"},
 	} {
 		configure := func(c *Config) {

@@ -1,9 +1,6 @@
 package fairqueue
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Errors of Push: the queue has rejected the request, and nothing has changed.
 var (
@@ -15,5 +12,14 @@ var (
 	ErrInsufficientFlowCapacity = errors.New("fairqueue: insufficient flow capacity: the flow's queue is full")
 	// ErrInsufficientCapacityUnder means that a flow of the request under another one already has as many requests waiting as
 	// its capacity. It is an ErrInsufficientFlowCapacity.
-	ErrInsufficientCapacityUnder = fmt.Errorf("%w, that of one under it", ErrInsufficientFlowCapacity)
+	ErrInsufficientCapacityUnder error = underError{}
 )
+
+// underError is the error of a flow under another one.
+type underError struct{}
+
+func (underError) Error() string {
+	return ErrInsufficientFlowCapacity.Error() + ", that of one under it"
+}
+
+func (underError) Unwrap() error { return ErrInsufficientFlowCapacity }

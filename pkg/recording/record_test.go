@@ -126,8 +126,11 @@ func TestList(t *testing.T) {
 		return all
 	}
 	want := []short{
-		{"first", "dispatched", 0, "10.0.0.1:80"}, {"second", "in flight", 10 * time.Second, "10.0.0.1:80"},
-		{"third", "waiting", 11 * time.Second, ""}, {"early", "too-large", 0, ""}, {"fourth", "waiting", time.Second, ""},
+		{"first", "dispatched", 0, "10.0.0.1:80"},
+		{"second", "in flight", 10 * time.Second, "10.0.0.1:80"},
+		{"third", "waiting", 11 * time.Second, ""},
+		{"early", "too-large", 0, ""},
+		{"fourth", "waiting", time.Second, ""},
 	}
 	if got := shorts(list.Requests); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -19,8 +19,6 @@ import (
 
 // The harm of the traps that `weir doctor` finds (docs/doctor.md), as far as no other test shows it.
 
-const protocolManager = "envoy.filters.http.ai_protocol_manager"
-
 // wantTraps fails unless `weir doctor` finds these traps, and no others, in the running Envoy's config dump beside a Weir as
 // config/weir.yaml has it.
 func (e *proxy) wantTraps(t *testing.T, servers []string, ids ...string) {

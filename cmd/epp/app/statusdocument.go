@@ -34,13 +34,13 @@ func (a *App) statusDocumentPage(w http.ResponseWriter, r *http.Request) {
 func (a *App) statusDocument(q *status.Query, now time.Time) *status.Document {
 	p, c := a.pool, a.configuration.current()
 	loads := p.loads()
-	new := &counts{at: now, flows: map[string]flowcontrol.FlowCounts{}, engines: map[string]answers{}, recent: map[string]uint64{}}
-	new.ended, new.refused = p.controller.Ended()
+	latest := &counts{at: now, flows: map[string]flowcontrol.FlowCounts{}, engines: map[string]answers{}, recent: map[string]uint64{}}
+	latest.ended, latest.refused = p.controller.Ended()
 	for _, f := range p.controller.FlowCounts() {
-		new.flows[f.Flow] = f
+		latest.flows[f.Flow] = f
 	}
 	for i := range loads {
-		new.engines[loads[i].Address] = loads[i].answers()
+		latest.engines[loads[i].Address] = loads[i].answers()
 	}
 	d := &status.Document{
 		Schema: status.Schema, At: now, Version: fmt.Sprint(version.Info()), Reasons: []status.Reason{}, Tiers: []status.Tier{}, Engines: []status.Engine{},
@@ -53,19 +53,19 @@ func (a *App) statusDocument(q *status.Query, now time.Time) *status.Document {
 			Waits: waits.N, Median: waits.Median.Seconds(), P90: waits.P90.Seconds(), P99: waits.P99.Seconds(),
 		})
 	}
-	old, window := a.rates.before(new)
+	earlier, window := a.rates.before(latest)
 	d.WindowSeconds = window.Seconds()
 	for i := range d.Tiers {
 		name := d.Tiers[i].Name
-		new.recent[name] = new.servedSince(old, name)
-		d.Tiers[i].Served = perSecond(0, new.recent[name], window)
+		latest.recent[name] = latest.servedSince(earlier, name)
+		d.Tiers[i].Served = perSecond(0, latest.recent[name], window)
 	}
 	d.Pool = a.poolStatus(&c, loads)
-	d.Pool.Requests, d.Pool.Rejected = perSecond(old.ended, new.ended, window), perSecond(old.refused, new.refused, window)
+	d.Pool.Requests, d.Pool.Rejected = perSecond(earlier.ended, latest.ended, window), perSecond(earlier.refused, latest.refused, window)
 	for i := range loads {
-		d.Engines = append(d.Engines, p.engineStatus(&loads[i], now, old, window))
+		d.Engines = append(d.Engines, p.engineStatus(&loads[i], now, earlier, window))
 	}
-	d.Flows, d.LeftOut.Flows = a.flowsStatus(q, old, new)
+	d.Flows, d.LeftOut.Flows = a.flowsStatus(q, earlier, latest)
 	for _, e := range p.tail.rejections() {
 		d.Rejections = append(d.Rejections, status.Rejection{At: e.At, ID: e.ID, Flow: e.Flow, Tier: e.Tier, Model: e.Model, Outcome: e.Outcome.String(), Text: e.Err.Error()})
 	}
@@ -116,8 +116,8 @@ func (l *load) answers() (n answers) {
 	return n
 }
 
-func (p *Pool) engineStatus(l *load, now time.Time, old *counts, window time.Duration) status.Engine {
-	before, n := old.engines[l.Address], l.answers()
+func (p *Pool) engineStatus(l *load, now time.Time, earlier *counts, window time.Duration) status.Engine {
+	before, n := earlier.engines[l.Address], l.answers()
 	e := status.Engine{
 		Address: l.Address, Ready: l.Ready, Role: cmp.Or(l.Work.String(), "both"), InFlight: l.InFlight, Foreign: l.Foreign, Models: len(l.Models),
 		Answers: perSecond(before.all, n.all, window), Failures: perSecond(before.failed, n.failed, window), Circuit: l.circuit(),
@@ -133,7 +133,7 @@ func (p *Pool) engineStatus(l *load, now time.Time, old *counts, window time.Dur
 	}
 	if m, known := p.engineOf(l.ID); known {
 		e.Metrics = &status.EngineMetrics{
-			Running: int(m.Running), Waiting: int(m.Lacking), Cache: float64(m.CacheUsed) / scheduling.Millionths, Age: now.Sub(m.At).Seconds(),
+			Running: m.Running, Waiting: int(m.Lacking), Cache: float64(m.CacheUsed) / scheduling.Millionths, Age: now.Sub(m.At).Seconds(),
 		}
 	}
 	return e
@@ -146,11 +146,11 @@ const flowsAsked = 200
 // flowsStatus returns the state of the flows that a query may want: those first by its order that have series of their own,
 // and of all flows with waiting requests those that expire first. Under the lock it looks at these alone. Flows that do nothing
 // are rows only if the query has a part of their name. left is the number of flows that it has left out.
-func (a *App) flowsStatus(q *status.Query, old, new *counts) (rows []status.Flow, left int) {
-	p, window := a.pool, new.at.Sub(old.at)
+func (a *App) flowsStatus(q *status.Query, earlier, latest *counts) (rows []status.Flow, left int) {
+	p, window := a.pool, latest.at.Sub(earlier.at)
 	var names []string
-	for name, f := range new.flows {
-		idle := f.Waiting == 0 && f.InFlight == 0 && f.Requests == old.flows[name].Requests
+	for name, f := range latest.flows {
+		idle := f.Waiting == 0 && f.InFlight == 0 && f.Requests == earlier.flows[name].Requests
 		if name != "" && q.MatchesFlow(name) && (!idle || q.Only+q.Flow != "") {
 			names = append(names, name)
 		}
@@ -158,7 +158,9 @@ func (a *App) flowsStatus(q *status.Query, old, new *counts) (rows []status.Flow
 	if q.Only != "" && names == nil {
 		names = []string{q.Only} // it may be one without series
 	}
-	order := func(name string) float64 { return orderOf(q.SortFlows, old.flows[name], new.flows[name], window) }
+	order := func(name string) float64 {
+		return orderOf(q.SortFlows, earlier.flows[name], latest.flows[name], window)
+	}
 	slices.SortFunc(names, func(x, y string) int { return cmp.Or(cmp.Compare(order(y), order(x)), cmp.Compare(x, y)) })
 	left = max(0, len(names)-q.Flows)
 	names = names[:len(names)-left]
@@ -185,26 +187,26 @@ func (a *App) flowsStatus(q *status.Query, old, new *counts) (rows []status.Flow
 		rows = append(rows, row)
 	}
 	for _, name := range names { // those that neither wait nor run now, and the others together
-		if f := new.flows[name]; !shown[name] {
+		if f := latest.flows[name]; !shown[name] {
 			rows = append(rows, status.Flow{Flow: name, Tier: onlyTier(&f), Waiting: int(f.Waiting), InFlight: int(f.InFlight)})
 		}
 	}
 	for i := range rows {
-		rateFlow(&rows[i], old, new, window)
+		rateFlow(&rows[i], earlier, latest, window)
 	}
 	return rows, left
 }
 
 // rateFlow adds the rates and the attained share of a flow that has series.
-func rateFlow(row *status.Flow, old, new *counts, window time.Duration) {
-	f, known := new.flows[row.Flow]
+func rateFlow(row *status.Flow, earlier, latest *counts, window time.Duration) {
+	f, known := latest.flows[row.Flow]
 	if !known || window <= 0 || row.Flow == flowcontrol.OtherFlows && row.Tier != "" { // a tenant that is really called so
 		return
 	}
-	before := old.flows[row.Flow]
+	before := earlier.flows[row.Flow]
 	requests, rejected := perSecond(before.Requests, f.Requests, window), perSecond(before.Rejections, f.Rejections, window)
 	row.Requests, row.Rejected = &requests, &rejected
-	if all := new.recent[row.Tier]; all > 0 {
+	if all := latest.recent[row.Tier]; all > 0 {
 		share := float64(since(before.Served[row.Tier], f.Served[row.Tier])) / float64(all)
 		row.Attained = &share
 	}
@@ -222,22 +224,22 @@ func onlyTier(f *flowcontrol.FlowCounts) string {
 
 // orderOf returns by how much a flow comes before others in an order, as far as counts tell. Flows that have waited longest
 // are among those that expire first.
-func orderOf(order string, old, new flowcontrol.FlowCounts, window time.Duration) float64 {
+func orderOf(order string, earlier, latest flowcontrol.FlowCounts, window time.Duration) float64 {
 	switch order {
 	case "in-flight":
-		return float64(new.InFlight)
+		return float64(latest.InFlight)
 	case "rate":
-		return perSecond(old.Requests, new.Requests, window)
+		return perSecond(earlier.Requests, latest.Requests, window)
 	case "rejections":
-		return perSecond(old.Rejections, new.Rejections, window)
+		return perSecond(earlier.Rejections, latest.Rejections, window)
 	case "attained":
 		var cost uint64
-		for tier, n := range new.Served {
-			cost += n - min(n, old.Served[tier])
+		for tier, n := range latest.Served {
+			cost += n - min(n, earlier.Served[tier])
 		}
 		return float64(cost)
 	case "flow":
 		return 0
 	}
-	return float64(new.Waiting)
+	return float64(latest.Waiting)
 }

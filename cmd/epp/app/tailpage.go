@@ -20,7 +20,7 @@ func (a *App) tailPage(w http.ResponseWriter, r *http.Request) {
 	reader := &tailReader{flow: r.URL.Query().Get("flow"), lines: make(chan extproc.Ended, tailLines)}
 	if asked := r.URL.Query().Get("outcome"); asked != "" {
 		reader.outcomes = map[string]bool{}
-		for _, name := range strings.Split(asked, ",") {
+		for name := range strings.SplitSeq(asked, ",") {
 			if !slices.Contains(outcomeNames(), name) {
 				http.Error(w, "outcome: there is no "+name+"; they are "+strings.Join(outcomeNames(), ", "), http.StatusBadRequest)
 				return
