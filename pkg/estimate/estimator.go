@@ -123,12 +123,7 @@ func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 	u = u.bounded()
 	x := e.entry(r.Flow, r.Model)
 	e.learnInput(r, x, u.Input)
-	if r.MaxOutput == 0 {
-		return // and has no answers to learn from
-	}
-	answer := ceilDiv(u.Output, r.answers())
-	x.outputs.add(answer, e.cfg.Window)
-	x.model.rates.move(&x.rate, x.rate.learned(answer, after))
+	e.learnOutput(r, x, u.Output, after)
 }
 
 // LearnTime takes a request whose answers have ended without usage, and the time for which they were produced: they

@@ -1,5 +1,7 @@
 package estimate
 
+import "time"
+
 // maxAnswer is the longest answer that is told from longer ones, in tokens.
 const maxAnswer = 1<<20 - 1
 
@@ -61,4 +63,14 @@ func (o *outputs) quantile(part, cold int64) int64 {
 		}
 	}
 	return maxAnswer // not reached: the sum is the total by now
+}
+
+// learnOutput takes the tokens of a request's answers, and the time in which they were produced.
+func (e *Estimator) learnOutput(r *Request, x *entry, tokens int64, after time.Duration) {
+	if r.MaxOutput == 0 {
+		return // and has no answers to learn from
+	}
+	answer := ceilDiv(tokens, r.answers())
+	x.outputs.add(answer, e.cfg.Window)
+	x.model.rates.move(&x.rate, x.rate.learned(answer, after))
 }

@@ -31,7 +31,8 @@
 //	class.go        the class within the tier, and the priorities
 //	hints.go        the hints of a body, as far as they are allowed
 //	family.go       the classes of families, which the uncached tokens of a request tell apart
-//	model.go        the model, its target, and unknown models; the edits of the body: the model's name, the question for usage
+//	model.go        the model, and unknown models; the edits of the body: the model's name, the question for usage
+//	target.go       the weighted draw of a model's target
 //	path.go         the paths that certainly run a model, and the API of each
 //	passon.go       the requests that pass without queueing
 //	subset.go       the only endpoints that may be picked

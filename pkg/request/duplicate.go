@@ -18,7 +18,7 @@ func forgiving(header string) bool {
 	return header == "x-smg-priority" || strings.HasPrefix(header, "x-dynamo-")
 }
 
-// sortHeaders derives single, scalar and unread, once every configured header has its slot.
+// sortHeaders derives single and scalar, once every configured header has its slot.
 func (r *Rules) sortHeaders() {
 	add := func(set *Slots, s slot) {
 		if s != noSlot {
@@ -53,11 +53,6 @@ func (r *Rules) sortHeaders() {
 	add(&r.scalar, r.inputHeader)
 	for _, d := range r.deadlines {
 		add(&r.scalar, d.slot)
-	}
-	for _, s := range Synonyms {
-		if !r.single.has(s.slot) {
-			add(&r.unread, s.slot)
-		}
 	}
 	r.single |= r.scalar
 }

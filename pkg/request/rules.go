@@ -99,6 +99,7 @@ func NewRules(cfg *Config) *Rules {
 	r.compileRings()
 	r.compileAffinity()
 	r.sortHeaders()
+	r.leaveSynonyms()
 	r.compileModels()
 	r.compileTiers()
 	return r

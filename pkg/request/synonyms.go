@@ -18,3 +18,12 @@ var Synonyms = []Synonym{
 
 // Set returns the header as a set.
 func (s *Synonym) Set() Slots { return 1 << s.slot }
+
+// leaveSynonyms derives unread: the synonyms that the configuration does not name.
+func (r *Rules) leaveSynonyms() {
+	for i := range Synonyms {
+		if s := Synonyms[i].slot; !r.single.has(s) {
+			r.unread |= 1 << s
+		}
+	}
+}
