@@ -41,6 +41,7 @@ func pages(hashed bool) map[string]string {
 		"/debug/recording": "WEIR\x00\x01" + key,
 		"/debug/config": "# /etc/weir.yaml, in use\n# THE NEWEST CONFIGURATION IS INVALID and not in use:\n#   flows.weights." + key + ": must be positive\n" +
 			"profile: recommended\nflows:\n  weights:\n    " + key + ": 3\n    anonymous: 0.1\n  capacities: { " + key + ": 7 }\n" +
+			"  levels: [ { key: [ model ], weights: { " + key + ": 3 } }, { key: [ model ], capacities: { " + key + ": 3 } } ]\ndecisions: { explain: [ " + key + " ] }\n" +
 			"tenantPolicies: { " + key + ": { class: default } }\nscheduling: { affinitySeed: seed-" + planted + ", affinity: prefix }\n",
 		"/metrics": "# HELP weir_flow_queue_length x\nweir_flow_queue_length{flow=\"" + key + "\"} 3\n" +
 			`weir_flow_tokens_total{flow="a\"` + planted + `\\",kind="input",model="m"} 7` + "\nweir_queue_length{model=\"m\"} 3\n",

@@ -102,13 +102,22 @@ func (h *hider) config(page []byte) ([]byte, error) {
 	}
 	for _, path := range byIdentity {
 		if of, last := below(doc, path); of != nil {
-			if byName, is := of[last].(map[string]any); is {
-				hidden := make(map[string]any, len(byName))
-				for name, value := range byName {
-					hidden[h.name(name)] = value
-				}
-				of[last] = hidden
-			}
+			h.keys(of, last)
+		}
+	}
+	flows, _ := doc["flows"].(map[string]any)
+	levels, _ := flows["levels"].([]any)
+	for i := range levels {
+		if level, is := levels[i].(map[string]any); is {
+			h.keys(level, "weights")
+			h.keys(level, "capacities")
+		}
+	}
+	decisions, _ := doc["decisions"].(map[string]any)
+	tenants, _ := decisions["explain"].([]any)
+	for i := range tenants {
+		if name, is := tenants[i].(string); is {
+			tenants[i] = h.name(name)
 		}
 	}
 	for _, path := range secretKeys {
@@ -122,6 +131,19 @@ func (h *hider) config(page []byte) ([]byte, error) {
 	}
 	left := fmt.Sprintf("# %d lines of comments were left out.\n", bytes.Count(page, []byte("\n#"))+bytes.Count(page[:min(1, len(page))], []byte("#")))
 	return credentials(append([]byte(left), text...)), nil
+}
+
+// keys hides the names that are the keys of a map in another one.
+func (h *hider) keys(of map[string]any, last string) {
+	byName, is := of[last].(map[string]any)
+	if !is {
+		return
+	}
+	hidden := make(map[string]any, len(byName))
+	for name, value := range byName {
+		hidden[h.name(name)] = value
+	}
+	of[last] = hidden
 }
 
 // below returns the map with the last key of a path, or nil.

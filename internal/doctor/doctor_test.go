@@ -401,6 +401,11 @@ var traps = []trap{
 	{ // what Weir's configuration names besides
 		check: "client-identity", weir: "trustedHeaders: { cost: x-tokens }\n", better: "trustedHeaders: { cost: x-weir-cost }\n", where: "….request_mutations",
 	},
+	{ // tenants and their users
+		check: "client-identity", weir: "flows: { levels: [ { key: [\"header:x-org\"] }, { key: [\"header:x-user\"] } ] }\n",
+		better: "flows: { levels: [ { key: [\"metadata:envoy.lb/org\"] }, { key: [\"metadata:envoy.lb/sub\"] } ] }\n",
+		where: "….request_mutations",
+	},
 	{
 		check: "client-identity", weir: "requestQueueController: { deadlineHeaders: [x-deadline] }\n",
 		better: "requestQueueController: { deadlineHeaders: [x-llm-d-slo-ttft-ms] }\n", where: "….request_mutations",

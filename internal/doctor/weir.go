@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -79,13 +80,18 @@ func (w Weir) headers() []source {
 			}
 		}
 	}
-	for key, from := range map[string][]string{"flows.key": d.Flows.Key, "flows.role": d.Flows.Role} {
+	identities := func(key string, from []string) {
 		for _, s := range from {
 			if name, ok := strings.CutPrefix(s, headerSource); ok {
 				add(key, name)
 			}
 		}
 	}
+	identities("flows.key", d.Flows.Key)
+	for i := range d.Flows.Levels {
+		identities(levelKey(i), d.Flows.Levels[i].Key)
+	}
+	identities("flows.role", d.Flows.Role)
 	add("trustedHeaders.model", d.TrustedHeaders.Model)
 	add("trustedHeaders.cost", d.TrustedHeaders.Cost)
 	add("trustedHeaders.inputTokens", d.TrustedHeaders.InputTokens)
@@ -119,9 +125,15 @@ func (w Weir) namespaces() (all []source, own map[string]bool) {
 		}
 	}
 	add("flows.key", d.Flows.Key, profile.Flows.Key)
+	for i := range d.Flows.Levels {
+		add(levelKey(i), d.Flows.Levels[i].Key, nil)
+	}
 	add("flows.role", d.Flows.Role, profile.Flows.Role)
 	if d.Criticality.Metadata != "" {
 		add("criticality.metadata", []string{metadataSource + d.Criticality.Metadata}, []string{metadataSource + profile.Criticality.Metadata})
 	}
 	return all, own
 }
+
+// levelKey returns the name of the key of a level of flows.
+func levelKey(i int) string { return fmt.Sprintf("flows.levels[%d].key", i) }

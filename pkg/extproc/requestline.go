@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"strings"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -25,7 +26,7 @@ func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
 	for _, hv := range h.GetHeaders().GetHeaders() {
 		if hv.GetKey() == "x-request-id" {
 			id := headerValue(hv)
-			st.line.id = id[:min(len(id), maxRequestID)]
+			st.line.id = strings.Clone(id[:min(len(id), maxRequestID)]) // the whole may be long
 			return
 		}
 	}

@@ -51,10 +51,17 @@ requestQueueController: { watermarkPerBackend: 100 }
 	if err != nil {
 		t.Fatal(err)
 	}
+	ofFlows := 0
 	for name, family := range families {
-		if n := len(family.GetMetric()); strings.HasPrefix(name, "weir_") && n > 2*(mostLabels+1) {
+		switch n := len(family.GetMetric()); {
+		case strings.HasPrefix(name, "weir_flow_"):
+			ofFlows += n
+		case strings.HasPrefix(name, "weir_") && n > 2*(mostLabels+1):
 			t.Errorf("%s has %d series", name, n)
 		}
+	}
+	if ofFlows > 20*(mostLabels+1) {
+		t.Errorf("%d series by flow, want at most 20 of each", ofFlows)
 	}
 	if n := sum(families, "weir_bypass_total"); n != names {
 		t.Errorf("%v bypassed, want all %d", n, names)

@@ -74,6 +74,12 @@ func shown(d config.Document, hashed bool) (config.Document, []config.Problem) {
 		l.Weights, l.Capacities = onlyHashed(l.Weights), onlyHashed(l.Capacities)
 	}
 	d.TenantPolicies = onlyHashed(d.TenantPolicies)
+	d.Decisions.Explain = slices.Clone(d.Decisions.Explain)
+	for i, name := range d.Decisions.Explain {
+		if name != config.Anonymous && name != request.OtherTenants {
+			d.Decisions.Explain[i] = request.HashedFlowName(name)
+		}
+	}
 	return d, warnings
 }
 

@@ -46,7 +46,7 @@ tenantPolicies: { sk-1: { maxClass: default, quota: { tokens: 9, window: 1h } } 
 func TestHashedFlowKeysAreShownNowhere(t *testing.T) {
 	text := func(weight string) string {
 		return "flows: { key: [ model ], weights: { anonymous: 2, sk-secret: " + weight + " } }\n" +
-			"tenantPolicies: { sk-secret: { maxClass: default } }\n"
+			"tenantPolicies: { sk-secret: { maxClass: default } }\ndecisions: { explain: [ sk-secret ] }\n"
 	}
 	r := startReloading(t, text("3"), func(o *Options) { o.HashFlowKeys = true })
 	check := func(when, weight string) {

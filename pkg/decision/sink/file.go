@@ -41,10 +41,13 @@ func (f *file) append(line []byte, most int64) error {
 		}
 	}
 	n, err := f.Write(line)
-	f.size += int64(n)
 	if err != nil {
+		if n > 0 { // the next record begins a line
+			err = errors.Join(err, f.Truncate(f.size))
+		}
 		return fmt.Errorf("sink: %w", err)
 	}
+	f.size += int64(n)
 	return nil
 }
 
