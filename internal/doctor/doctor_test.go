@@ -404,7 +404,7 @@ var traps = []trap{
 	{ // tenants and their users
 		check: "client-identity", weir: "flows: { levels: [ { key: [\"header:x-org\"] }, { key: [\"header:x-user\"] } ] }\n",
 		better: "flows: { levels: [ { key: [\"metadata:envoy.lb/org\"] }, { key: [\"metadata:envoy.lb/sub\"] } ] }\n",
-		where: "….request_mutations",
+		where:  "….request_mutations",
 	},
 	{
 		check: "client-identity", weir: "requestQueueController: { deadlineHeaders: [x-deadline] }\n",

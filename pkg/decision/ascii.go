@@ -6,13 +6,13 @@ import (
 	"unicode/utf16"
 )
 
-// ascii returns JSON in which all other characters are escaped, so that it fits into a header.
+// ascii returns JSON in which all other characters, and DEL, are escaped, so that it fits into a header.
 func ascii(text []byte) string {
 	var out strings.Builder
 	out.Grow(len(text))
 	for _, r := range string(text) {
 		switch {
-		case r < 0x80:
+		case r < 0x7f:
 			out.WriteByte(byte(r))
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)

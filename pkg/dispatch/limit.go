@@ -63,7 +63,7 @@ func (w *Waiter) Limit() *Limit {
 		return &Limit{Name: LimitQueueTTL, Value: w.MaxWait().Milliseconds()}
 	case OutcomeQuotaExceeded:
 		s := w.rare.standing
-		return &Limit{Name: LimitQuota, Value: s.Limit, Holders: []Holder{{Flow: w.rare.tenant, Held: s.Limit - s.Remaining}}}
+		return &Limit{Name: LimitQuota, Value: s.Limit, Holders: []Holder{{Flow: w.queued.Flow, Held: s.Limit - s.Remaining}}}
 	case OutcomeFlowFull, OutcomeQueueFull, OutcomeShed, OutcomeDisplaced:
 		if w.rare == nil || w.rare.met.Name == "" {
 			return nil

@@ -35,8 +35,10 @@ func (q *FairRequestQueue) ShareOf(now time.Time, r *Request) FlowShare {
 		return s
 	}
 	if s.Queued = f.queued; s.Fair {
+		before := q.now
 		q.now = now
 		v := c.fair.view(f)
+		q.now = before // as if nobody had looked
 		s.Deficit, s.Recent, s.BurstCredits, s.Factor = v.Deficit, v.Recent, v.BurstCredits, v.Factor
 	}
 	return s

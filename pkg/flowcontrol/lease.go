@@ -38,6 +38,13 @@ func (l *Lease) Endpoint() Endpoint { return l.Granted().Endpoint() }
 // Queued returns the time that the request waited in the queue; ok is false for a bypass.
 func (l *Lease) Queued() (time.Duration, bool) { return l.Waited(), !l.Bypassed() }
 
+// Facts returns the facts of the decision, or nil if nobody has asked for them. A preemption may be noted meanwhile.
+func (l *Lease) Facts() *Facts {
+	l.controller().mu.Lock()
+	defer l.controller().mu.Unlock()
+	return l.Waiter.Facts()
+}
+
 // Quota returns the rest of the tenant's quota, as of the request's arrival; nil if no quota counts the request.
 func (l *Lease) Quota() *QuotaStanding {
 	if s, ok := l.Waiter.Quota(); ok {

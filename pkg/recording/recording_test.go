@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
@@ -176,6 +177,16 @@ func TestBrokenFiles(t *testing.T) {
 		if _, err := d.replay(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// A flow is hidden too if a model has its name, which is not.
+func TestNameOfAFlowAndAModel(t *testing.T) {
+	d := newDriver(t, 3, recording.SegmentSize, func(name string) string { return "hidden " + strings.TrimPrefix(name, "flow-") })
+	d.recorder.Refuse(d.now, &dispatch.Refusal{Flow: "flow-1", Model: "flow-77", Outcome: dispatch.OutcomeTooLarge})
+	d.recorder.Refuse(d.now, &dispatch.Refusal{Flow: "flow-77", Model: "m", Outcome: dispatch.OutcomeTooLarge})
+	if text := d.bytes(); bytes.Count(text, []byte("flow-77")) != 1 || !bytes.Contains(text, []byte("hidden 77")) {
+		t.Error("the flow is named, or the model is not")
 	}
 }
 

@@ -15,12 +15,18 @@ type segment struct {
 	buf         []byte
 	base        time.Time
 	last        int64 // the last time written, in nanoseconds since base
-	texts       map[string]uint64
+	texts       map[textKey]uint64
 	constraints map[constraintKey]uint64
 
 	// The last constraint and its number.
 	lastConstraint constraintKey
 	lastNumber     uint64
+}
+
+// textKey identifies a text: one that is hidden is another than the same text that is not, as a model's name may be a flow's.
+type textKey struct {
+	text   string
+	hidden bool
 }
 
 // constraintKey identifies a constraint. Its lane's name includes the subset.
@@ -31,7 +37,7 @@ type constraintKey struct {
 }
 
 func newSegment(base time.Time) *segment {
-	return &segment{base: base, texts: map[string]uint64{}, constraints: map[constraintKey]uint64{}}
+	return &segment{base: base, texts: map[textKey]uint64{}, constraints: map[constraintKey]uint64{}}
 }
 
 // restart begins a new segment in buf.
@@ -71,10 +77,11 @@ func (s *segment) bytes(b []byte) {
 
 // text writes a text, as shown returns it: its number and, for the first time, the text.
 func (s *segment) text(t string, shown func(string) string) {
-	n, known := s.texts[t]
+	key := textKey{t, shown != nil}
+	n, known := s.texts[key]
 	if !known {
 		n = uint64(len(s.texts))
-		s.texts[t] = n
+		s.texts[key] = n
 	}
 	s.number(n)
 	if !known {
