@@ -46,7 +46,7 @@ func TestManyPodsChange(t *testing.T) {
 		}
 		return fleet.set(ctx, w, i, true)
 	})
-	e := w.epp("--pool-name=chat", "--enable-pprof", "--v=0")
+	e := w.epp("--pool-name=chat", "--enable-pprof", "--v=0", "--record=0") // a recording fills its memory first
 	e.ready(true)
 	e.wantBand(manyPods)
 	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{Config: "recommended", Weir: e.address, ModelServers: fleet.addresses()})
