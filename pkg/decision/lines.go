@@ -109,9 +109,9 @@ func (p *printer) limit(r *Record) {
 		return
 	}
 	var line strings.Builder
-	line.WriteString(fmt.Sprintf("It met the limit %s of %d", l.Name, l.Value))
+	fmt.Fprintf(&line, "It met the limit %s of %d", l.Name, l.Value)
 	for i, h := range l.Holders {
-		line.WriteString(fmt.Sprintf("%s flow %q holds %d", [...]string{":", ",", ","}[min(i, 2)], h.Flow, h.Held))
+		fmt.Fprintf(&line, "%s flow %q holds %d", [...]string{":", ",", ","}[min(i, 2)], h.Flow, h.Held)
 	}
 	p.say("%s.", line.String())
 }

@@ -133,7 +133,7 @@ func (p *Pool) engineStatus(l *load, now time.Time, earlier *counts, window time
 	}
 	if m, known := p.engineOf(l.ID); known {
 		e.Metrics = &status.EngineMetrics{
-			Running: m.Running, Waiting: int(m.Lacking), Cache: float64(m.CacheUsed) / scheduling.Millionths, Age: now.Sub(m.At).Seconds(),
+			Running: m.Running, Waiting: m.Lacking, Cache: float64(m.CacheUsed) / scheduling.Millionths, Age: now.Sub(m.At).Seconds(),
 		}
 	}
 	return e
