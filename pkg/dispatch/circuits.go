@@ -53,12 +53,6 @@ type failing struct {
 	number  int32                   // in Machine.mends; 0: it is not there
 }
 
-// heldPlace is a place that a failure holds, which counts for its tenant's caps.
-type heldPlace struct {
-	tenant *tenant
-	until  time.Time
-}
-
 func (f *failing) Key() heap.Key {
 	return heap.Key{Value: uint64(f.due), Seq: uint64(f.endpoint)}
 }
@@ -196,39 +190,6 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 	m.withhold(f)
 }
 
-// hold holds a place for a tenant, unless it has as many as it may.
-func (m *Machine) hold(f *failing, t *tenant, until time.Time, most int) {
-	for i := range f.held {
-		if f.held[i].tenant == t {
-			most--
-		}
-	}
-	if most <= 0 {
-		return
-	}
-	f.held = append(f.held, heldPlace{t, until})
-	m.countPlace(f.endpoint, t, 1)
-}
-
-// letGo ends the held places that are over, or all of them.
-func (m *Machine) letGo(f *failing, all bool) {
-	f.held = slices.DeleteFunc(f.held, func(h heldPlace) bool {
-		over := all || !h.until.After(m.now)
-		if over {
-			m.countPlace(f.endpoint, h.tenant, -1)
-			m.touch(h.tenant)
-		}
-		return over
-	})
-}
-
-// countPlace counts a held place for its tenant's caps, or not any more.
-func (m *Machine) countPlace(e Endpoint, t *tenant, change int32) {
-	t.places += change
-	t.byEndpoint.change(e, change, 0, m.endpointLimit())
-	m.flows.listFull(t)
-}
-
 // blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere. The last failure came
 // after a request that took so long.
 func (m *Machine) blames(f *failing, took time.Duration) bool {
@@ -361,46 +322,6 @@ func (m *Machine) inOrderOfEndpoints() (all []*failing) {
 	return all
 }
 
-// withhold has as much counted at an endpoint as it must not get.
-func (m *Machine) withhold(f *failing) {
-	bounds, ready := m.ledger.Bounds(stock.BackendID(f.endpoint))
-	if !ready {
-		return
-	}
-	n := len(f.held)
-	switch {
-	case f.shut(m.now):
-		n = min(bounds.Requests.Upper.Ceil(), stock.MaxPerBackend)
-		m.shut.Add(f.endpoint)
-	case f.circuit.State() == stock.CircuitHalfOpen: // one place is free as soon as fewer than all are taken
-		n = max(n, int(bounds.Requests.Lower/stock.One)-1-f.leases.Len())
-		fallthrough
-	default:
-		m.shut.Remove(f.endpoint)
-	}
-	if n != f.withheld {
-		f.withheld = n
-		m.tellForeign(f)
-	}
-}
-
-// withheldAt returns the amount that counts at an endpoint besides its requests.
-func (m *Machine) withheldAt(e Endpoint) int {
-	if f := m.failing[e]; f != nil {
-		return f.withheld
-	}
-	return 0
-}
-
-// tellForeign passes the stock of others at an endpoint, and the amount withheld there, to the ledger and the placer.
-func (m *Machine) tellForeign(f *failing) {
-	held := stock.Amount{Requests: f.foreign.Requests + f.withheld, Tokens: f.foreign.Tokens}
-	if counts, ready := m.ledger.SetForeign(stock.Foreign{ID: stock.BackendID(f.endpoint), Held: held}); ready {
-		m.placer.SetForeign(f.endpoint, counts.Requests, int64(counts.Tokens))
-		m.roomAt(f.endpoint)
-	}
-}
-
 // remind has mend look at an endpoint when something of it is over, which may have been over before.
 func (m *Machine) remind(f *failing) {
 	f.due = 0
@@ -503,43 +424,4 @@ func (m *Machine) refail() {
 		}
 		m.failing, m.mends = nil, heap.Heap[*failing]{}
 	}
-}
-
-// EngineState is how the engine of an endpoint answers.
-type EngineState struct {
-	Endpoint Endpoint
-	// Circuit is its circuit's state; Busy is true while it wants no request after a 429.
-	Circuit stock.CircuitState
-	Busy    bool
-	// Held is the number of places that failures hold, and Withheld the amount that counts at the endpoint besides its
-	// requests.
-	Held, Withheld int
-	// Answers are the numbers of answers by the first digit of their status.
-	Answers [6]uint64
-	// Service is the mean time from the grant to the end of successful requests; 0: unknown.
-	Service time.Duration
-	// Oldest is when the oldest request in flight was sent there; zero: none is in flight.
-	Oldest time.Time
-}
-
-// Engines appends how the engines answer to some, by endpoint; none without Config.Circuits.
-func (m *Machine) Engines(now time.Time, some []EngineState) []EngineState {
-	for _, f := range m.inOrderOfEndpoints() {
-		s := EngineState{
-			Endpoint: f.endpoint, Busy: now.Before(f.busy), Withheld: f.withheld, Answers: f.answers, Service: f.service,
-		}
-		circuit := f.circuit
-		circuit.Advance(now) // the machine does when something happens
-		s.Circuit = circuit.State()
-		for _, h := range f.held {
-			if now.Before(h.until) {
-				s.Held++
-			}
-		}
-		if l := f.leases.Min(); l != nil {
-			s.Oldest = m.sentAt(now, (*Lease)(l))
-		}
-		some = append(some, s)
-	}
-	return some
 }
