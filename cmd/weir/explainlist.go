@@ -47,7 +47,7 @@ func (o *explainOptions) sayList(out io.Writer, list *recording.List, slowest []
 	if len(slowest) == 0 {
 		return
 	}
-	_, _ = fmt.Fprintln(out, "\nThose that waited longest:")
+	_, _ = fmt.Fprintln(out, "\nThe requests that waited longest:")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "number\twaited\toutcome\tflow\ttier\tendpoint\trequest")
 	for _, r := range slowest {
