@@ -126,7 +126,7 @@ func (b Bootstrap) setWeir(address string) error {
 			return fmt.Errorf("envoyrun: cluster %s: a cluster that it is made of is missing", WeirCluster)
 		}
 		delete(c, "transport_socket")
-		if err := setEndpoints(c, []string{address}); err != nil {
+		if err := setEndpoints(c, strings.Split(address, ",")); err != nil {
 			return err
 		}
 	}

@@ -11,8 +11,8 @@ type Options struct {
 	// another with the clusters "weir" and "model_servers".
 	Config string
 
-	// Weir is the ext_proc server, ip:port, spoken to in plain HTTP/2. Nothing needs to listen there yet. Configurations
-	// without ext_proc ignore it.
+	// Weir is the ext_proc server, ip:port, spoken to in plain HTTP/2; replicas are separated by commas. Nothing needs to
+	// listen there yet. Configurations without ext_proc ignore it.
 	Weir string
 
 	// ModelServers are the endpoints of the model servers' cluster, ip:port each: all that can be picked.

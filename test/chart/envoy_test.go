@@ -21,10 +21,12 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// The chart's copy of Envoy's configuration is the one that is tested on the wire.
-func TestEnvoyFileIsRecommended(t *testing.T) {
-	if readFile(t, chartDir+"/files/envoy.yaml") != readFile(t, "../../config/envoy/recommended.yaml") {
-		t.Error("charts/weir/files/envoy.yaml differs from config/envoy/recommended.yaml: copy it")
+// The chart's copies of Envoy's configurations are those that are tested on the wire.
+func TestEnvoyFilesAreTheShippedOnes(t *testing.T) {
+	for copied, shipped := range map[string]string{"envoy.yaml": "recommended.yaml", "envoy-gate.yaml": "gate.yaml"} {
+		if readFile(t, chartDir+"/files/"+copied) != readFile(t, "../../config/envoy/"+shipped) {
+			t.Errorf("charts/weir/files/%s differs from config/envoy/%s: copy it", copied, shipped)
+		}
 	}
 }
 
@@ -206,3 +208,61 @@ func get(t *testing.T, url string) string {
 	}
 	return string(text)
 }
+
+// With the first-token gate and three replicas that all serve, the rendered Envoy leads each gate to its request.
+func TestGateBehindTheChartsReplicas(t *testing.T) {
+	all := render(t, minimal, "envoy: { mode: standalone, firstTokenGate: true }\ntls: { enabled: false }\n")
+	s := scene.New(context.Background(), t.TempDir())
+	t.Cleanup(func() { _ = s.Close() })
+	models, err := s.Models(2, modelsim.Instant())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var epps []*scene.EPP
+	var addresses []string
+	for i := range 3 {
+		epp, err := s.EPP(scene.EPPOptions{
+			Name: fmt.Sprint("epp", i), Binary: binaries.Path(binaries.EPP), Endpoints: models, Flags: []string{"--profile=recommended"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		epps, addresses = append(epps, epp), append(addresses, epp.Address)
+	}
+	envoy, err := s.Envoy("envoy", envoyrun.Options{Config: envoyConfig(t, all), Weir: strings.Join(addresses, ","), ModelServers: models})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := func() (replicas int) {
+		for _, e := range epps {
+			if counted.MatchString(get(t, e.MetricsURL+"/metrics")) {
+				replicas++
+			}
+		}
+		return replicas
+	}
+	for end := time.Now().Add(patience); used() < len(epps); {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d replicas are used", used(), len(epps))
+		}
+		for range 10 {
+			answer, err := http.Post(envoy.URL()+"/v1/chat/completions", "application/json",
+				strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+				t.Fatalf("status %d, %v:\n%s", answer.StatusCode, err, text)
+			}
+			_ = answer.Body.Close()
+		}
+	}
+	for i, e := range epps {
+		page := get(t, e.MetricsURL+"/metrics")
+		if !strings.Contains(page, "\nweir_gate_unknown_total 0\n") || !timed.MatchString(page) {
+			t.Errorf("replica %d has gates that do not know their requests, or has seen none", i)
+		}
+	}
+}
+
+var timed = regexp.MustCompile(`(?m)^weir_extproc_time_to_first_token_seconds_count.* [1-9]`)

@@ -1,9 +1,10 @@
 {{/*
-Envoy's configuration: files/envoy.yaml, which is config/envoy/recommended.yaml, with other addresses. It is written as
-JSON, because numbers that went through a template's YAML come out as floats.
+Envoy's configuration: files/envoy.yaml, which is config/envoy/recommended.yaml, or files/envoy-gate.yaml, which is
+config/envoy/gate.yaml, with other addresses. It is written as JSON, because numbers that went through a template's YAML
+come out as floats.
 */}}
 {{- define "weir.envoyConfig" -}}
-{{- $envoy := .Files.Get "files/envoy.yaml" | fromYaml }}
+{{- $envoy := .Files.Get (ternary "files/envoy-gate.yaml" "files/envoy.yaml" (eq .Values.envoy.firstTokenGate true)) | fromYaml }}
 {{- $clusters := list }}
 {{- range $cluster := $envoy.static_resources.clusters }}
 {{- if eq $cluster.name "model_servers" }}
@@ -14,6 +15,10 @@ JSON, because numbers that went through a template's YAML come out as floats.
 {{- else if eq $.Values.envoy.mode "standalone" }}
 {{- $leaderFirst := include "weir.envoyLeaderFirst" . | fromYaml }}
 {{- $_ := set $leaderFirst "circuit_breakers" $cluster.circuit_breakers }}
+{{- if $.Values.envoy.firstTokenGate }}
+{{- /* The hash that chooses a replica is computed with the options of this cluster. */}}
+{{- $_ := set $leaderFirst "typed_extension_protocol_options" $cluster.typed_extension_protocol_options }}
+{{- end }}
 {{- $clusters = append $clusters $leaderFirst }}
 {{- range $name, $service := dict "weir_leader" "readiness" "weir_replicas" "synced" }}
 {{- $replicas := mustDeepCopy $cluster }}
