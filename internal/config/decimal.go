@@ -54,15 +54,6 @@ func ParseDecimal(text string) (Decimal, error) {
 	return Decimal(millionths), nil
 }
 
-// MustDecimal is ParseDecimal for constants; it panics on text that is not a decimal.
-func MustDecimal(text string) Decimal {
-	d, err := ParseDecimal(text)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
 // Millionths returns the number times 1,000,000.
 func (d Decimal) Millionths() int64 { return int64(d) }
 

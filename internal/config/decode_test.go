@@ -225,7 +225,7 @@ func TestTiersWholeList(t *testing.T) {
 	want := []Tier{
 		{Name: "gold", MinPriority: new(int64(5)), Weight: One},
 		{Name: "default", MinPriority: new(int64(0)), Weight: One},
-		{Name: "last", Weight: MustDecimal("0.5")},
+		{Name: "last", Weight: mustDecimal("0.5")},
 	}
 	if !reflect.DeepEqual(d.Tiers, want) {
 		t.Errorf("tiers %+v\nwant %+v", d.Tiers, want)
@@ -253,4 +253,13 @@ func TestDecodeAliasBomb(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the document is too large") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// mustDecimal is ParseDecimal for constants; it panics on text that is not a decimal.
+func mustDecimal(text string) Decimal {
+	d, err := ParseDecimal(text)
+	if err != nil {
+		panic(err)
+	}
+	return d
 }

@@ -64,7 +64,7 @@ func TestImportDynamoConvertsEveryField(t *testing.T) {
 	}
 	cached, uncached, probes := d.Classes[0], d.Classes[1], d.Classes[4]
 	if cached.Name != "std-cached" || cached.Family != "standard" || cached.Bucket != "cached" || cached.Order != "wspt" || cached.Quantum != 2048 ||
-		*cached.BusyTokens != 10_000_000 || *cached.BusyFraction != MustDecimal("0.5") || *cached.BusyRatio != MustDecimal("0.95") || cached.QueueLimitPerBackend != nil {
+		*cached.BusyTokens != 10_000_000 || *cached.BusyFraction != mustDecimal("0.5") || *cached.BusyRatio != mustDecimal("0.95") || cached.QueueLimitPerBackend != nil {
 		t.Errorf("%+v", cached)
 	}
 	if uncached.Order != "" || *uncached.BusyTokens != 10 || uncached.BusyFraction != nil || uncached.BusyRatio != nil {

@@ -81,7 +81,7 @@ func TestImportMindRouterConverts(t *testing.T) {
 	}
 	for _, role := range []string{"student", "staff", "faculty", "admin"} {
 		d, _, err := ImportMindRouter([]byte("SCHEDULER_WEIGHT_" + strings.ToUpper(role) + "=2.5"))
-		if changed := Changed(profile, d); err != nil || d.Roles[role].Weight != MustDecimal("2.5") || len(changed) != 1 {
+		if changed := Changed(profile, d); err != nil || d.Roles[role].Weight != mustDecimal("2.5") || len(changed) != 1 {
 			t.Errorf("%s: %v, changed: %v", role, err, changed)
 		}
 	}
@@ -89,7 +89,7 @@ func TestImportMindRouterConverts(t *testing.T) {
 		t.Error("the import has changed the profile")
 	}
 	d, _, err = ImportMindRouter([]byte("SCHEDULER_FAIRNESS_WINDOW=10\nSCHEDULER_FAIRNESS_WINDOW=0090.5 # s\nSCHEDULER_DEPRIORITIZE_THRESHOLD = \"0.75\"\n"))
-	if err != nil || d.Flows.FairShare.Window != Duration(90500*time.Millisecond) || d.Flows.FairShare.Threshold != MustDecimal("0.75") {
+	if err != nil || d.Flows.FairShare.Window != Duration(90500*time.Millisecond) || d.Flows.FairShare.Threshold != mustDecimal("0.75") {
 		t.Errorf("%v, %+v", err, d.Flows.FairShare)
 	}
 }

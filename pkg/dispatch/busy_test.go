@@ -91,7 +91,7 @@ func (x *prompts) offersIn(ring, class string, prompt int64, at ...int) *dispatc
 	q.Rate(&scheduling.Ratings{Prompt: prompt})
 	w, p := new(dispatch.Waiter), fairqueue.PromptOf(prompt, 0)
 	x.m.Arrive(x.now, w, dispatch.Arrival{
-		Path: &fairqueue.Path{Ring: ring, Class: class, Prompt: p}, Cost: p.Cost(), Placement: q,
+		Path: &fairqueue.Path{Ring: ring, Class: class, Prompt: p}, Cost: fairqueue.Cost(p.Uncached()), Placement: q,
 	})
 	return w
 }

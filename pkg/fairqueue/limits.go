@@ -21,9 +21,6 @@ func PromptOf(raw, cached int64) Prompt {
 // Uncached returns the number of its tokens that remain to be read.
 func (p Prompt) Uncached() int64 { return int64(p.Raw) - int64(p.cached()) }
 
-// Cost returns the cost of a request that is charged its uncached tokens: at least 1.
-func (p Prompt) Cost() Cost { return Cost(p.Uncached()).clamp() }
-
 func (p Prompt) cached() int32 { return max(0, min(p.Cached, p.Raw)) }
 
 // ClassLimits bound the waiting requests of a class. The most is each limit times the number of backends; nil means no

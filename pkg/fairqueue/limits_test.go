@@ -14,7 +14,7 @@ func limited(t *testing.T, l ClassLimits) *FairRequestQueue {
 // prompted returns a request of a class with a prompt, which is charged its uncached tokens.
 func prompted(class string, raw, cached int64) *Request {
 	p := PromptOf(raw, cached)
-	return &Request{Path: &Path{Class: class, Prompt: p}, Cost: p.Cost()}
+	return &Request{Path: &Path{Class: class, Prompt: p}, Cost: Cost(p.Uncached())}
 }
 
 // wantLimited checks that a request would be rejected by a limit, or with kind NumLimits that it would not.
@@ -106,17 +106,17 @@ func TestACancelledRequestFreesItsLimit(t *testing.T) {
 	wantLimited(t, q, prompted("a", 1, 0), 1, NumLimits, 0, 0)
 }
 
-// A prompt is clamped: no more of it is cached than there is, and it costs at least 1.
+// A prompt is clamped: no more of it is cached than there is.
 func TestPrompt(t *testing.T) {
 	for _, test := range []struct {
 		raw, cached int64
-		want        Cost
-	}{{1024, 960, 64}, {1024, 16, 1008}, {1024, 0, 1024}, {512, 512, 1}, {512, 4096, 1}, {0, 0, 1}, {-5, -7, 1}, {1 << 40, 0, MaxCost}, {10, -3, 10}} {
-		if got := PromptOf(test.raw, test.cached).Cost(); got != test.want {
-			t.Errorf("%d tokens, %d of them cached: cost %d, want %d", test.raw, test.cached, got, test.want)
+		want        int64
+	}{{1024, 960, 64}, {1024, 16, 1008}, {1024, 0, 1024}, {512, 512, 0}, {512, 4096, 0}, {0, 0, 0}, {-5, -7, 0}, {1 << 40, 0, int64(MaxCost)}, {10, -3, 10}} {
+		if got := PromptOf(test.raw, test.cached).Uncached(); got != test.want {
+			t.Errorf("%d tokens, %d of them cached: %d are not, want %d", test.raw, test.cached, got, test.want)
 		}
 	}
-	if got := (Prompt{Raw: 5, Cached: 9}).Cost(); got != 1 {
-		t.Errorf("more cached than there is: cost %d", got)
+	if got := (Prompt{Raw: 5, Cached: 9}).Uncached(); got != 0 {
+		t.Errorf("more cached than there is: %d are not", got)
 	}
 }

@@ -236,7 +236,7 @@ func (d *desk) serve(flows, tiers, waiters int) {
 		r.Request = Request{Flow: fmt.Sprint("flow-", i%flows), Tier: i % tiers, Cost: d.estimate, Placement: r}
 		if n := d.paths; n > 0 {
 			p := fairqueue.PromptOf(int64(100+i%1900), int64(i%100))
-			r.Path, r.Cost = &fairqueue.Path{Ring: fmt.Sprint(i % n / 4), Class: fmt.Sprint(i % 4), Prompt: p}, p.Cost()
+			r.Path, r.Cost = &fairqueue.Path{Ring: fmt.Sprint(i % n / 4), Class: fmt.Sprint(i % 4), Prompt: p}, fairqueue.Cost(p.Uncached())
 		}
 		d.arrives(r, true)
 	}

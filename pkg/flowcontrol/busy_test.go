@@ -41,7 +41,7 @@ func TestStreamsOfABusyClass(t *testing.T) {
 			}
 			q.Rate(&scheduling.Ratings{Prompt: prompt})
 			p := fairqueue.PromptOf(prompt, 0)
-			return c.TryEnqueue(ctx, &Request{Path: &fairqueue.Path{Class: "a", Prompt: p}, Cost: p.Cost(), Placement: q})
+			return c.TryEnqueue(ctx, &Request{Path: &fairqueue.Path{Class: "a", Prompt: p}, Cost: fairqueue.Cost(p.Uncached()), Placement: q})
 		}
 		long, err := offer(t.Context(), 11)
 		if err != nil || !long.AwaitsFirstToken() {

@@ -17,9 +17,6 @@ type Config struct {
 // TierConfig configures a tier.
 type TierConfig = dispatch.TierConfig
 
-// LeastCostFirst is a value of Config.VictimOrder; see dispatch.LeastCostFirst.
-const LeastCostFirst = dispatch.LeastCostFirst
-
 // DefaultConfig returns the seed's defaults, for one tier.
 func DefaultConfig() Config {
 	return Config{Config: dispatch.DefaultConfig(), NumPoppers: 10, MaxLabels: 1000}

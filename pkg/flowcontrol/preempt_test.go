@@ -134,7 +134,7 @@ func TestDefectLeastWasteCountsNoTokens(t *testing.T) {
 	for _, test := range []struct {
 		order dispatch.VictimOrder
 		want  int
-	}{{dispatch.NewestFirst, 2}, {LeastCostFirst, 1}} {
+	}{{dispatch.NewestFirst, 2}, {dispatch.LeastCostFirst, 1}} {
 		inBubble(t, ready(1), func(c *Config) { smg(3)(c); c.VictimOrder = test.order }, func(b *bench) {
 			var low []*arrival
 			for _, cost := range []fairqueue.Cost{5, 1, 9} {

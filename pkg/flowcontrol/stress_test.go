@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -120,7 +121,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 			case 3:
 				next.Enabled = false
 			case 4:
-				next.HoldWhenEmpty, next.VictimOrder = false, LeastCostFirst
+				next.HoldWhenEmpty, next.VictimOrder = false, dispatch.LeastCostFirst
 			case 5:
 				next.EnqueueAll, next.Queue.PromotionBudget = false, 1_000_000
 			}

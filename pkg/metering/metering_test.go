@@ -240,3 +240,17 @@ func TestFix(t *testing.T) {
 		t.Errorf("a prompt that is cached whole costs %d, want 1", got)
 	}
 }
+
+// Dynamo's costs: the uncached tokens of a prompt of which a known number is cached, at least 1.
+func TestUncachedCosts(t *testing.T) {
+	for _, c := range []struct {
+		prompt, cached int64
+		want           estimate.Cost
+	}{{1024, 960, 64}, {1024, 16, 1008}, {1024, 0, 1024}, {512, 512, 1}, {512, 4096, 1}, {1024, -1, 1024}} {
+		_, charge := begun(func(r *estimate.Request) { r.Tokens = c.prompt })
+		charge.cfg = &estimate.Config{Weights: estimate.Weights{Input: estimate.WeightOne}}
+		if got := charge.Fix(c.cached); got != c.want {
+			t.Errorf("%d tokens, %d of them cached: costs %d, want %d", c.prompt, c.cached, got, c.want)
+		}
+	}
+}

@@ -11,9 +11,6 @@ type Config struct {
 // MostMiB bounds Config.MiB.
 const MostMiB = 1024
 
-// DefaultConfig returns the default of epp.
-func DefaultConfig() Config { return Config{MiB: 16} }
-
 // Validate reports every problem, as invalid.Problems.
 func (c *Config) Validate() error {
 	var ps invalid.Problems
