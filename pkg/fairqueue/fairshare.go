@@ -93,6 +93,7 @@ type fairLevel struct {
 	recent recentUse // of all its flows, also of those that are forgotten
 	lags
 	penalty
+	at int // the standing of the flow above the threshold whose key was computed last, if it has many
 }
 
 func newFairLevel(s *fairShares) *fairLevel {

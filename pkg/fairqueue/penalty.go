@@ -13,13 +13,17 @@ import "math/bits"
 // and then it goes in its turn.
 //
 // Shares change with every charge and with time, so this key is computed anew before each turn. A flow that is not next is
-// not looked at, since a factor only lowers.
+// not looked at, since a factor only lowers. A flow that waits in more than reviewedLanes lanes has as many of its keys
+// computed anew in each turn, one lane after the other, so that its lanes make nobody's turn dearer.
 
 // penalty is the flow of a class that is above the threshold, if it waits, and its factor, which is kept/of.
 type penalty struct {
 	of       *share // nil if there is none
 	kept, in uint64 // the factor: kept over in
 }
+
+// reviewedLanes is the largest number of keys of the flow above the threshold that a turn computes anew.
+const reviewedLanes = 16
 
 // penalizes reports whether s is the one above the threshold.
 func (l *level) penalizes(s *share) bool { return l.fair != nil && l.fair.of == s }
@@ -55,10 +59,19 @@ func (f *fairLevel) review() {
 		return
 	}
 	factor, above := f.heavy(s)
-	if f.penalty = factor; above {
-		f.noteHeavy(s)
+	if f.penalty = factor; !above {
+		f.apply(s)
+		return
 	}
-	f.apply(s)
+	f.noteHeavy(s)
+	if n := s.standings(); n <= reviewedLanes {
+		f.apply(s)
+	} else {
+		for range reviewedLanes {
+			f.at = (f.at + 1) % n
+			f.applyIn(s, s.standingAt(f.at))
+		}
+	}
 }
 
 // lowers reports whether s, which would be next, is above the threshold without being known as that. Then it is known from now on, with
@@ -75,7 +88,7 @@ func (f *fairLevel) lowers(s *share) bool {
 	f.penalty = factor
 	f.noteHeavy(s)
 	if was != nil {
-		was.flow.retag(nil)
+		f.apply(was)
 	}
 	f.apply(s)
 	return true
@@ -98,15 +111,25 @@ func (s *fairShares) bound(t *tier, slack float64, heavy bool) float64 {
 	return slack + 2*float64(s.config().WaitBonus)/millionth*t.ttl(&s.queue.config).Seconds()
 }
 
-// apply computes the delay of the keys of s by its factor.
+// apply computes the keys of s by its factor.
 func (f *fairLevel) apply(s *share) {
-	for _, fl := range s.flow.lanes {
-		in := fl.ownBranch()
-		if in.raise = 0; f.of == s {
-			in.raise = f.raise(in.virtual, fl.counter(), fl.counter()+increment(fl.head.Cost, s.weight))
-		}
+	for i := range s.standings() {
+		f.applyIn(s, s.standingAt(i))
 	}
-	s.flow.retag(nil)
+}
+
+// applyIn is apply for one of the lanes of s, if it waits there.
+func (f *fairLevel) applyIn(s *share, st *standing) {
+	fl := s.flow.laneOf(st.lane)
+	if fl == nil {
+		return
+	}
+	in := fl.ownBranch()
+	if in.raise = 0; f.of == s {
+		in.raise = f.raise(in.virtual, st.start, st.start+increment(fl.head.Cost, s.weight))
+	}
+	fl.tag = st.start + f.bonus(fl.head.arrived) + in.raise
+	s.flow.class.reindex(fl)
 }
 
 // raise returns the delay of the key of a flow with this counter now, and that one after its head is charged.
@@ -137,6 +160,9 @@ func (f *fairLevel) describe(s *share, number func(int64)) {
 		number(0)
 	}
 	if number(one(f.of == s)); f.of == s {
+		if s.standings() > reviewedLanes {
+			number(int64(f.at))
+		}
 		for _, fl := range s.flow.lanes {
 			number(int64(fl.ownBranch().raise))
 		}

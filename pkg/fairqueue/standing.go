@@ -90,6 +90,22 @@ func (s *share) at(lane Lane) *standing {
 	return &e.all[len(e.all)-1]
 }
 
+// standings returns the number of the flow's standings, known or not.
+func (s *share) standings() int {
+	if s.elsewhere == nil {
+		return 1
+	}
+	return 1 + len(s.elsewhere.all)
+}
+
+// standingAt returns one of them.
+func (s *share) standingAt(i int) *standing {
+	if i == 0 {
+		return &s.standing
+	}
+	return &s.elsewhere.all[i-1]
+}
+
 // each calls f with every known standing of the flow.
 func (s *share) each(f func(*standing)) {
 	if !s.known {
