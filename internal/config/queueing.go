@@ -124,9 +124,10 @@ type RequestQueueController struct {
 	// Default: The proposal's; only an upper bound, since a timer stands at each deadline.
 	ExpiryCleanupInterval Duration `yaml:"expiryCleanupInterval" default:"1s" sets:"controller.ExpiryCleanupInterval" flag:"expiry-cleanup-interval" help:"longest time between two sweeps for expired requests" page:"rare"`
 	// Keep requests from endpoints whose engine fails (circuits): a failure (500, 502, 503, 504, or a reset) holds its
-	// place, for its flow's cap too, for 100 ms or an eighth of the usual time; after 8 failures in 16 answers the endpoint gets no request for 1
-	// to 30 s, and then one as a trial; 429 with Retry-After closes it for that time, up to 30 s. Never more than half of
-	// the endpoints, nor the last one that a request may use.
+	// place, for its flow's cap too, for 100 ms or an eighth of the usual time; after 8 failures in 16 answers the endpoint
+	// gets no request for 1 to 30 s, and then one as a trial; after 8 requests in a row that Envoy served elsewhere, none
+	// for 30 s; 429 with Retry-After closes it for that time, up to 30 s. Never more than half of the endpoints, nor the
+	// last one that a request may use.
 	//
 	// Default: The proposal has nothing like it.
 	Circuits bool `yaml:"circuits" default:"false" sets:"controller.Circuits"`

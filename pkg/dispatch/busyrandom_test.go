@@ -143,7 +143,7 @@ func (x *busyRun) move(r *busyRequest, to int) {
 	before := r.w.Granted().Endpoint()
 	x.moves = true
 	x.event(func() {
-		x.m.ServedElsewhere(x.now, r.w.Granted(), dispatch.Endpoint(to))
+		x.m.ServedElsewhere(x.now, r.w.Granted(), dispatch.Endpoint(to), 200)
 		if moved := r.w.Granted().Endpoint(); moved != before && (int(moved) != to || !x.may(r, to)) {
 			x.Fatalf("moved from %d to %d", before, moved)
 		}

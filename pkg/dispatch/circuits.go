@@ -16,6 +16,8 @@ import (
 //   - An engine of which half of the last answers are failures gets nothing until its circuit lets a request try
 //     (stock.Circuit).
 //   - A 429 with Retry-After closes the room at its endpoint for that time, up to mostRetryAfter.
+//   - An endpoint past which Envoy went with the last passes requests, and had them answered well elsewhere, gets nothing
+//     for 30 s, and then one request as a trial (ADR 0207). Envoy does not know it, or cannot connect to it.
 //
 // A flow whose requests fail elsewhere as well is to blame itself: its failures hold nothing and open nothing. An endpoint
 // that is shut counts as full, by stock of others that is not there. At most half of the ready endpoints of the pool and of
@@ -25,6 +27,7 @@ const (
 	leastHold      = 100 * time.Millisecond
 	holdPart       = 8 // of the mean service time, and of a bound for each tenant: an eighth
 	mostRetryAfter = 30 * time.Second
+	passes         = 8  // requests in a row that Envoy served elsewhere
 	flowAnswers    = 16 // answers of a tenant that are known
 	fewFailures    = 2  // of them, failures elsewhere that say nothing of the tenant
 )
@@ -43,6 +46,8 @@ type failing struct {
 	circuit  stock.Circuit
 	busy     time.Time    // until then it wants no request
 	held     []heldPlace  // in no order
+	passed   int          // requests in a row that Envoy served elsewhere
+	since    time.Time    // when the first of these was sent
 	foreign  stock.Amount // the counted stock of others there
 	withheld int          // requests that count there besides
 
@@ -154,11 +159,14 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 	e := w.reservation.Endpoint()
 	f := m.failing[e]
 	bounds, ready := m.ledger.Bounds(stock.BackendID(e))
-	if f == nil || !ready || a.Status <= 0 {
+	if f == nil || !ready || a.Status <= 0 || w.strayed() {
 		return
 	}
 	f.answers[min(a.Status/100, len(f.answers)-1)]++
 	sent := m.sentAt(m.now, (*Lease)(w))
+	if !sent.Before(f.since) {
+		f.passed = 0
+	}
 	failure := stock.FailureOf(a.Status)
 	if a.Status < 400 && w.begun != 0 {
 		if took := m.now.Sub(sent); f.service == 0 {
@@ -188,6 +196,26 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 	}
 	m.remind(f)
 	m.withhold(f)
+}
+
+// strayed reports whether an endpoint answered the request that the machine does not know.
+func (w *Waiter) strayed() bool { return w.rare != nil && w.rare.strayed }
+
+// passedBy notes that Envoy had a request answered elsewhere than at its endpoint. Answers that fail say nothing: an Envoy
+// that repeats those goes past engines that are there.
+func (m *Machine) passedBy(l *Lease, status int) {
+	f := m.failing[l.Endpoint()]
+	if f == nil || status < 200 || status >= 400 || l.Waiter().strayed() {
+		return
+	}
+	if f.passed == 0 {
+		f.since = m.sentAt(m.now, l)
+	}
+	if f.passed++; f.passed >= passes && m.mayShut(f.endpoint) {
+		f.circuit.OpenLong(m.now)
+		m.remind(f)
+		m.withhold(f)
+	}
 }
 
 // blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere. The last failure came

@@ -159,7 +159,7 @@ func (w *world) apply(in input) error {
 		w.answers(w.subjects[in.index], 429)
 	case isServed:
 		s := w.subjects[in.index]
-		w.event(func() { w.ServedElsewhere(w.clock, s.w.Granted(), 1-s.w.reservation.Endpoint()) })
+		w.event(func() { w.ServedElsewhere(w.clock, s.w.Granted(), 1-s.w.reservation.Endpoint(), 200) })
 	case advances:
 		w.advance()
 	case fires:

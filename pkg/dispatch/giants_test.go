@@ -135,7 +135,7 @@ func (g *giants) step(r *rand.Rand) {
 		g.TrueUp(g.clock, j.Lease(), 1, j.tokens)
 	case n == 15 && len(g.going) > 0:
 		j := some()
-		g.ServedElsewhere(g.clock, j.Lease(), Endpoint(r.IntN(4)))
+		g.ServedElsewhere(g.clock, j.Lease(), Endpoint(r.IntN(4)), 200)
 	case n == 16: // endpoints go and come back; what others have goes with them
 		g.ofPool = slices.DeleteFunc([]int{0, 1, 2, 3}, func(int) bool { return r.IntN(4) == 0 })
 		for e := range g.others {

@@ -290,22 +290,26 @@ func (m *Machine) Prefilled(now time.Time, l *Lease) {
 	}
 }
 
-// ServedElsewhere means that another endpoint than the picked one serves the request, because Envoy went on to a
-// fallback. The lease, and with it the endpoint's stock, moves there.
-func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint) {
+// ServedElsewhere means that another endpoint than the picked one has answered the request, with a status, because Envoy
+// went on to a fallback or does not know the picked one. The lease, and with it the endpoint's stock, moves there, unless
+// that endpoint is unknown (NoEndpoint) or cannot serve the request.
+func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint, status int) {
 	m.begin(now)
 	if !l.held.Held() || e == l.Endpoint() {
 		return
 	}
 	w := l.Waiter()
+	m.passedBy(l, status)
 	m.asking = w
-	serves := m.placer.CanServe(w.placement, e)
+	serves := e != NoEndpoint && m.placer.CanServe(w.placement, e)
 	var r Reservation
 	if serves {
 		r = m.placer.PlaceAt(w.placement, e)
 	}
 	m.asking = nil
 	if !serves {
+		w.rarely().strayed = true
+		m.run()
 		return
 	}
 	victim, counted := l.victimIndex > 0, l.counted

@@ -21,6 +21,7 @@ type rare struct {
 	metered           // by a quota
 	facts   *Facts    // nil: nobody asks for them
 	met     Limit     // that it was rejected by, as far as Waiter.Limit needs it
+	strayed bool      // an endpoint answered it that the machine does not know
 
 	user     *flowAccount // of its user, where tenants have users
 	userFull bool         // its user's queue was full

@@ -147,7 +147,7 @@ func (x *apart) step() {
 	case n < 17:
 		e := scheduling.EndpointID(x.random.IntN(len(x.pool)))
 		x.did("move %d to %d", r.w.Number(), e)
-		x.m.ServedElsewhere(x.now, r.w.Granted(), e)
+		x.m.ServedElsewhere(x.now, r.w.Granted(), e, 200)
 	case n < 18:
 		q := x.requests[x.random.IntN(len(x.requests))]
 		x.did("cancel %d", q.w.Number())

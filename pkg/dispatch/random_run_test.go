@@ -343,7 +343,7 @@ func (x *run) goesOn(r *request) {
 		case !still():
 		case r.moves >= 0 && x.serves(r, x.endpointAt(r.moves)) && x.pool[r.moves%len(x.pool)].ID != r.at:
 			to := x.pool[r.moves%len(x.pool)].ID
-			x.event(fmt.Sprintf("endpoint %d serves %v", to, r), func() { x.m.ServedElsewhere(x.now, lease, to) }, func() { r.at = to })
+			x.event(fmt.Sprintf("endpoint %d serves %v", to, r), func() { x.m.ServedElsewhere(x.now, lease, to, 200) }, func() { r.at = to })
 		case r.grows && r.actual > r.cost:
 			x.event(fmt.Sprintf("%v costs %d", r, r.actual), func() { x.m.Raise(x.now, lease, r.actual, r.actualTokens) }, func() {
 				r.holds = max(r.holds, r.actualTokens)

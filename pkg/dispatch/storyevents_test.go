@@ -71,8 +71,14 @@ func (s *story) perform(command string, a arguments, block string) {
 			})
 		})
 	case "move":
-		c := s.request(a.words[0])
-		s.event(nil, func() { s.m.ServedElsewhere(s.now, c.w.Granted(), s.endpointOf(a.words[1])) })
+		last := len(a.words) - 1
+		e := dispatch.NoEndpoint // of a server that is not listed
+		if a.words[last] != "elsewhere" {
+			e = s.endpointOf(a.words[last])
+		}
+		for _, name := range a.words[:last] {
+			s.event(nil, func() { s.m.ServedElsewhere(s.now, s.request(name).w.Granted(), e, a.number("status", 200)) })
+		}
 	case "advance":
 		s.advance(s.duration(a.words[0]), a.has("late"))
 	case "drain":

@@ -259,7 +259,7 @@ func TestCapsOfTenantsInRandomLives(t *testing.T) {
 				case n == 17:
 					x.TrueUp(x.clock, some().Granted(), 1, stock.Tokens(1+r.IntN(9)))
 				case n == 18:
-					x.ServedElsewhere(x.clock, some().Granted(), Endpoint(r.IntN(3)))
+					x.ServedElsewhere(x.clock, some().Granted(), Endpoint(r.IntN(3)), 200)
 				default:
 					cfg := x.Config()
 					change(&cfg)

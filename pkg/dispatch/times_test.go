@@ -71,7 +71,7 @@ func TestPlacersAreToldTimes(t *testing.T) {
 			m.Answered(at(8), waits.Lease(), fairqueue.UnknownCost, ok)
 			third := arrive(60)
 			other := 1 - third.Lease().Endpoint()
-			m.ServedElsewhere(at(62), third.Lease(), other)
+			m.ServedElsewhere(at(62), third.Lease(), other, 200)
 			m.Answered(at(65), third.Lease(), 10, ok)
 			m.Complete(at(70), arrive(66).Lease(), 1)
 			var want []string

@@ -383,8 +383,8 @@ func (x *twin) next() string {
 	case kind == 8:
 		said = fmt.Sprint(w.stage > StageNew && x.FirstByte((*Lease)(w)))
 	case kind == 9:
-		e := Endpoint(x.below(5))
-		x.event(func() { x.ServedElsewhere(x.clock, (*Lease)(w), e) })
+		e := Endpoint(x.below(6)) + NoEndpoint // or none that is known
+		x.event(func() { x.ServedElsewhere(x.clock, (*Lease)(w), e, 200) })
 	case kind == 10 || kind == 11:
 		x.Told(w)
 		cost := fairqueue.Cost(max(0, x.below(40)-20))

@@ -127,7 +127,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 	"a backend's own bound, for all lanes": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 3, 4, inUnits)}
 		for _, w := range x.come(l.requests, 0, "a", l) {
-			x.ServedElsewhere(x.clock, w.Lease(), 0)
+			x.ServedElsewhere(x.clock, w.Lease(), 0, 200)
 		}
 		x.come(1, 0, "b", load{1, 1, 100}, 1)
 		x.come(1, 0, "b", load{1, 1, 100}, 2)

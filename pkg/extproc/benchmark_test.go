@@ -65,7 +65,7 @@ func (quickLease) OnFirstByte() error                        { return nil }
 func (quickLease) OnPrefilled()                              {}
 func (quickLease) OnFirstToken()                             {}
 func (quickLease) AwaitsFirstToken() bool                    { return false }
-func (quickLease) OnServed(flowcontrol.Endpoint)             {}
+func (quickLease) OnServed(flowcontrol.Endpoint, int)        {}
 func (quickLease) OnCost(fairqueue.Cost, flowcontrol.Tokens) {}
 func (quickLease) OnExpected(fairqueue.Cost)                 {}
 func (quickLease) Facts() *flowcontrol.Facts                 { return nil }

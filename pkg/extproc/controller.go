@@ -37,7 +37,7 @@ type Lease interface {
 	OnPrefilled()
 	OnFirstToken()
 	AwaitsFirstToken() bool
-	OnServed(e flowcontrol.Endpoint)
+	OnServed(e flowcontrol.Endpoint, status int)
 	OnCost(to fairqueue.Cost, tokens flowcontrol.Tokens)
 	OnExpected(cost fairqueue.Cost)
 	OnRequestComplete(c flowcontrol.Completion)

@@ -179,7 +179,7 @@ func (l *fakeLease) tryPreempt() bool {
 	return true
 }
 
-func (l *fakeLease) OnServed(flowcontrol.Endpoint) {}
+func (l *fakeLease) OnServed(flowcontrol.Endpoint, int) {}
 
 func (l *fakeLease) OnPrefilled() { l.prefilled++ }
 

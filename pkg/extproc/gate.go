@@ -92,7 +92,7 @@ func (g *gate) readResponse(m *extprocv3.ProcessingRequest) error {
 	g.watch.responses = l.responses
 	g.ok = head.status/100 == 2
 	l.answered.Store(int32(head.status) + 1)
-	if address := s.elsewhere.move(m.GetMetadataContext(), l.picked, l.lease); address != "" {
+	if address := s.elsewhere.move(m.GetMetadataContext(), l.picked, l.lease, head.status); address != "" {
 		l.setServed(address)
 	}
 	s.metrics.headersSeconds.Observe(time.Since(l.begun).Seconds())

@@ -6,6 +6,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // servedKey is the field in the metadata of the response headers in which Envoy's override_host policy names the endpoint
@@ -14,7 +16,7 @@ const servedKey = "x-gateway-destination-endpoint-served"
 
 // move moves a lease to the endpoint that served its request, so that the stock is counted where the work is. It
 // returns that endpoint's address, or "" if it is the one picked or not known.
-func (e *servedElsewhere) move(metadata *corev3.Metadata, picked string, lease Lease) (elsewhere string) {
+func (e *servedElsewhere) move(metadata *corev3.Metadata, picked string, lease Lease, status int) (elsewhere string) {
 	if lease == nil || picked == "" {
 		return ""
 	}
@@ -24,9 +26,11 @@ func (e *servedElsewhere) move(metadata *corev3.Metadata, picked string, lease L
 		return ""
 	}
 	e.count(picked, address)
-	if endpoint, ok := e.picker.Locate(address); ok {
-		lease.OnServed(endpoint)
+	endpoint, ok := e.picker.Locate(address)
+	if !ok {
+		endpoint = flowcontrol.NoEndpoint
 	}
+	lease.OnServed(endpoint, status)
 	return address
 }
 
@@ -62,7 +66,8 @@ func (e *servedElsewhere) count(picked, served string) {
 	}
 	e.log.Info("WARNING: Envoy served a request elsewhere than at the endpoint that Weir picked, although Weir counts with the "+
 		"capacity of that endpoint. Either Envoy's cluster of model servers lacks it: list it there, or take it out of "+
-		"--endpoints or --endpoints-file. Or Envoy could not reach it: then probing (--probe-path) keeps it out of the pool",
+		"--endpoints or --endpoints-file. Or Envoy could not reach it: then probing (--probe-path) keeps it out of the pool. "+
+		"With requestQueueController.circuits it gets nothing for 30 s after eight such requests in a row",
 		"picked", picked, "served", served)
 }
 

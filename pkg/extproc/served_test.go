@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -18,24 +19,24 @@ type movable struct {
 	to []flowcontrol.Endpoint
 }
 
-func (m *movable) OnServed(e flowcontrol.Endpoint) { m.to = append(m.to, e) }
+func (m *movable) OnServed(e flowcontrol.Endpoint, _ int) { m.to = append(m.to, e) }
 
-// The lease moves only when Envoy names another endpoint that is known.
+// The controller is told if Envoy names another endpoint, even one that Weir does not know.
 func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 	picker := &fakePicker{address: "10.0.0.1:8000", fallbacks: []string{"10.0.0.2:8000"}}
 	s := &shared{picker: picker, elsewhere: newElsewhere(logr.Discard(), picker)}
 	for _, test := range []struct {
 		name   string
 		served *structpb.Value
-		want   int
+		want   []flowcontrol.Endpoint
 
 		elsewhere bool
 	}{
-		{"the first", structpb.NewStringValue("10.0.0.1:8000"), 0, false},
-		{"a fallback", structpb.NewStringValue("10.0.0.2:8000"), 1, true},
-		{"a stranger", structpb.NewStringValue("10.9.9.9:8000"), 0, true},
-		{"nothing", nil, 0, false},
-		{"not a string", structpb.NewNumberValue(7), 0, false},
+		{"the first", structpb.NewStringValue("10.0.0.1:8000"), nil, false},
+		{"a fallback", structpb.NewStringValue("10.0.0.2:8000"), []flowcontrol.Endpoint{1}, true},
+		{"a stranger", structpb.NewStringValue("10.9.9.9:8000"), []flowcontrol.Endpoint{flowcontrol.NoEndpoint}, true},
+		{"nothing", nil, nil, false},
+		{"not a string", structpb.NewNumberValue(7), nil, false},
 	} {
 		l := &movable{}
 		var metadata *corev3.Metadata
@@ -43,11 +44,11 @@ func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 			metadata = metadataOf("envoy.lb", servedKey, test.served)
 		}
 		before := s.elsewhere.of("10.0.0.1:8000")
-		s.elsewhere.move(metadata, "10.0.0.1:8000", l)
+		s.elsewhere.move(metadata, "10.0.0.1:8000", l, 200)
 		if counted := s.elsewhere.of("10.0.0.1:8000") > before; counted != test.elsewhere {
 			t.Errorf("%s: counted as served elsewhere: %v", test.name, counted)
 		}
-		if len(l.to) != test.want || test.want == 1 && l.to[0] != 1 {
+		if !slices.Equal(l.to, test.want) {
 			t.Errorf("%s: moved to %v", test.name, l.to)
 		}
 	}

@@ -24,7 +24,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	}
 	r.beginStrip(head)
 	st.choosesHeaders(h.GetHeaders().GetHeaders())
-	r.elsewhere = st.server.elsewhere.move(m.GetMetadataContext(), st.grant.picked, st.grant.lease)
+	r.elsewhere = st.server.elsewhere.move(m.GetMetadataContext(), st.grant.picked, st.grant.lease, head.status)
 	if st.modes.echoesResponse && !h.GetEndOfStream() {
 		st.state.enter(holding)
 		r.early = &early{tokenWatch: tokenWatch{

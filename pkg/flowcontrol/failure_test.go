@@ -44,8 +44,8 @@ func TestTheLeaseMovesToTheEndpointThatServed(t *testing.T) {
 	inBubble(t, ready(2), smg(1), func(b *bench) {
 		low := b.arrives(b.t.Context(), of(bulk))
 		was := low.lease.Endpoint()
-		low.lease.OnServed(1 - was)
-		low.lease.OnServed(7) // not known: stays
+		low.lease.OnServed(1 - was, 200)
+		low.lease.OnServed(7, 200) // not known: stays
 		if low.lease.Endpoint() != 1-was || b.backends.reserved[was] != 0 || b.backends.reserved[1-was] != 1 {
 			b.t.Errorf("at %v, reserved %v", low.lease.Endpoint(), b.backends.reserved)
 		}
@@ -55,7 +55,7 @@ func TestTheLeaseMovesToTheEndpointThatServed(t *testing.T) {
 		b.want(high, "dispatched") // by preemption of the one that moved there, or by room
 		complete(low.lease)
 		complete(high.lease)
-		low.lease.OnServed(was) // too late
+		low.lease.OnServed(was, 200) // too late
 		b.checkInvariants()
 	})
 }

@@ -98,13 +98,13 @@ func (l *Lease) AwaitsFirstToken() bool {
 	return l.controller().machine.HasBusyRules() && l.Granted().Reads()
 }
 
-// OnServed must be called if another endpoint than the picked one served the request, because Envoy went on to a
-// fallback. The lease, and with it the endpoint's stock, moves there.
-func (l *Lease) OnServed(e Endpoint) {
+// OnServed must be called if another endpoint than the picked one answered the request, with a status, because Envoy went on
+// to a fallback. The lease, and with it the endpoint's stock, moves there; e is [NoEndpoint] if it is unknown.
+func (l *Lease) OnServed(e Endpoint, status int) {
 	now := time.Now()
 	l.controller().mu.Lock()
 	defer l.controller().end(now, nil)
-	l.controller().machine.ServedElsewhere(now, l.Granted(), e)
+	l.controller().machine.ServedElsewhere(now, l.Granted(), e, status)
 }
 
 // OnCost raises the request's cost, and its tokens in the stock, to at least these, because its answer has outgrown the

@@ -23,7 +23,7 @@ func TestAPoisonedWaiterEndsAlone(t *testing.T) {
 			complete(held[0].lease)
 		},
 		"served elsewhere": func(_ *bench, held []*arrival) {
-			held[0].lease.OnServed(1)
+			held[0].lease.OnServed(1, 200)
 			complete(held[0].lease)
 		},
 	}

@@ -16,7 +16,7 @@ type Recorder interface {
 	Cancel(now time.Time, w *dispatch.Waiter, o Outcome)
 	FirstByte(l *dispatch.Lease)
 	Prefilled(now time.Time, l *dispatch.Lease)
-	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint)
+	ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint, status int)
 	Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost)
 	Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cost, a dispatch.Answer)
 	Refuse(now time.Time, r *dispatch.Refusal)
@@ -92,11 +92,11 @@ func (m *machine) Prefilled(now time.Time, l *dispatch.Lease) {
 	m.Machine.Prefilled(now, l)
 }
 
-func (m *machine) ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint) {
+func (m *machine) ServedElsewhere(now time.Time, l *dispatch.Lease, e Endpoint, status int) {
 	if m.recorder != nil {
-		m.recorder.ServedElsewhere(now, l, e)
+		m.recorder.ServedElsewhere(now, l, e, status)
 	}
-	m.Machine.ServedElsewhere(now, l, e)
+	m.Machine.ServedElsewhere(now, l, e, status)
 }
 
 func (m *machine) Complete(now time.Time, l *dispatch.Lease, cost fairqueue.Cost) (settled bool) {

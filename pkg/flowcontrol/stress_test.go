@@ -60,7 +60,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 			time.Sleep(time.Duration(random.IntN(500)) * time.Microsecond)
 		}
 		if random.IntN(3) == 0 {
-			l.OnServed(Endpoint(random.IntN(4)))
+			l.OnServed(Endpoint(random.IntN(4)), 200)
 			elsewhere.Add(1)
 		}
 		byStream := error(nil)

@@ -501,8 +501,8 @@ func (d *driver) cancel() {
 func (d *driver) servedElsewhere() {
 	if l := d.some(dispatch.StageSent); l != nil {
 		e := dispatch.Endpoint(d.lot.IntN(7))
-		d.recorder.ServedElsewhere(d.now, l.Lease(), e)
-		d.call(func() { d.machine.ServedElsewhere(d.now, l.Lease(), e) })
+		d.recorder.ServedElsewhere(d.now, l.Lease(), e, 200)
+		d.call(func() { d.machine.ServedElsewhere(d.now, l.Lease(), e, 200) })
 	}
 }
 

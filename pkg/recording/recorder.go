@@ -174,8 +174,8 @@ func (r *Recorder) Prefilled(now time.Time, l *dispatch.Lease) {
 	r.about(prefilled, now, w)
 }
 
-// ServedElsewhere records that another endpoint than the picked one serves the request.
-func (r *Recorder) ServedElsewhere(now time.Time, l *dispatch.Lease, e dispatch.Endpoint) {
+// ServedElsewhere records that another endpoint than the picked one has answered the request.
+func (r *Recorder) ServedElsewhere(now time.Time, l *dispatch.Lease, e dispatch.Endpoint, status int) {
 	w := l.Waiter()
 	if w.Stage() == dispatch.StageEnded {
 		r.nothing()
@@ -183,6 +183,7 @@ func (r *Recorder) ServedElsewhere(now time.Time, l *dispatch.Lease, e dispatch.
 	}
 	r.about(served, now, w)
 	r.signed(int64(e))
+	r.signed(int64(status))
 }
 
 // Complete records that a lease is settled.

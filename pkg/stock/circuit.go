@@ -124,6 +124,12 @@ func (c *Circuit) Open(now time.Time) {
 	*c = Circuit{state: CircuitOpen, until: now.Add(wait), opened: now, wait: wait}
 }
 
+// OpenLong opens the circuit for the longest time, 30 s.
+func (c *Circuit) OpenLong(now time.Time) {
+	c.wait = circuitLong
+	c.Open(now)
+}
+
 // Advance lets one request through a circuit that was shut for long enough, and reports whether it has.
 func (c *Circuit) Advance(now time.Time) (lets bool) {
 	if !c.Shut() || now.Before(c.until) {

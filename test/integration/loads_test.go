@@ -126,6 +126,30 @@ func TestEndpointThatEnvoyLacks(t *testing.T) {
 	}
 }
 
+// An endpoint that Envoy lacks gets nothing after eight requests in a row that Envoy had served elsewhere, as shipped.
+func TestEngineThatEnvoyLacks(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{models: []modelsim.Config{recorded(8), recorded(8)}, file: true, config: "profile: recommended\nscheduling: { affinity: off }\n"})
+	stranger, err := modelsim.Start(recorded(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stranger.Close() })
+	s.epp.setEndpoints(s.models[0].Address(), s.models[1].Address(), stranger.Address())
+	s.epp.waitFor(3, "weir_ready_backends")
+	for range 100 {
+		wantServed(t, "a request", s.send(ask{}))
+	}
+	s.epp.settled()
+	if n := s.epp.value("weir_served_elsewhere_total", "endpoint", stranger.Address()); n != 8 {
+		t.Errorf("%v of 100 requests were meant for it, want 8", n)
+	}
+	s.epp.waitFor(1, "weir_endpoint_circuit_open", "endpoint", stranger.Address())
+	for _, m := range s.models {
+		s.epp.waitFor(0, "weir_endpoint_circuit_open", "endpoint", m.Address())
+	}
+}
+
 // An endpoint that only Envoy has gets nothing from Weir, however full the others are; when Weir is away, it gets requests that
 // nobody counts.
 func TestEndpointThatWeirLacks(t *testing.T) {
