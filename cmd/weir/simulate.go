@@ -16,11 +16,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-epp/weir/cmd/epp/app"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/simulate"
 	"github.com/weir-epp/weir/pkg/extproc"
-	"github.com/weir-epp/weir/pkg/recording"
 )
 
 const simulateAbout = `It plays a workload against configurations of epp in virtual time, before simulated engines, and compares them. The
@@ -28,8 +26,9 @@ workload is a file of clients (--workload) or a trace of requests (--trace): JSO
 output_length and hash_ids, as Mooncake's are, or with arrival (s), flow, tier, input, output and max_output; or CSV with a
 head of the latter. The same seed gives the same result.
 
-With --recording, the requests are those that an epp has recorded: what each --config would have made of them. A
-request takes as long at its engine as it did then.
+With --recording, the requests are those that an epp has recorded: it prints waits and shares by flow, as they were and as they
+would have been with each --config, after the error of that. Without --config it says what happened. A decision that the recorded
+configuration does not reproduce is an error.
 `
 
 // simulateOptions are the flags of `weir simulate`.
@@ -54,6 +53,9 @@ type simulateOptions struct {
 	json            bool
 	plots           string
 	recording       string
+	clients         string
+	flows           int
+	output          string
 	record          string
 
 	set *pflag.FlagSet
@@ -66,7 +68,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	o.set = set
 	set.StringVar(&o.workload, "workload", "", "`file` of clients, a YAML (docs/simulate.md)")
 	set.StringVar(&o.trace, "trace", "", "`file` of requests, instead of --workload")
-	set.StringVar(&o.recording, "recording", "", "`file` of an epp's recording (/debug/recording), instead of --workload")
+	set.StringVar(&o.recording, "recording", "", "`file` of an epp's recording (/debug/recording), - for standard input, instead of --workload")
 	set.StringArrayVar(&o.configs, "config", nil, "`file` with a configuration of epp; may be repeated, for a result of each")
 	set.StringArrayVar(&o.profiles, "profile", nil, "name of a `profile` to simulate as it is; may be repeated (default recommended, without --config)")
 	set.IntVar(&o.engines, "engines", 8, "number of engines; a workload file may describe its own")
@@ -86,6 +88,10 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.BoolVar(&o.service, "service", false, "print how evenly flows were served, instead of waits and hits; with --workload")
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
 	set.StringVar(&o.plots, "plots", "", "`file` for a picture of the run over time, an .svg: service by flow, waits, TTFT, hits, engines")
+	set.StringVar(&o.clients, "clients", string(simulate.ClientsAuto), "with --recording: closed, if each client sends a request when the one before has ended; "+
+		"open, if all arrive when they did; auto, by the look of each flow")
+	set.IntVar(&o.flows, "flows", 20, "with --recording: number of flows that are shown, those with the largest changes; the rest are one, other")
+	set.StringVarP(&o.output, "output", "o", "text", "with --recording: `format`, text or json")
 	set.StringVar(&o.record, "record", "", "`file` for a recording of the one configuration, as epp makes it, for weir explain and --recording")
 	if code, ok := readFlags(set, simulateAbout, args, o.check, stdout, stderr); !ok {
 		return code
@@ -144,9 +150,12 @@ func (o *simulateOptions) check() error {
 	if o.trace == "" {
 		without("--trace", "speed", "repeat", "requests", "flow")
 	}
-	if o.recording != "" {
+	if o.recording == "" {
+		without("--recording", "clients", "flows", "output")
+	} else {
 		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "peers", "record", "seeds", "estimates")
 	}
+	o.checkComparison(bad, within)
 	for _, text := range o.estimates {
 		if _, err := simulate.ParseEstimates(text); err != nil {
 			bad("estimates", "%s: %v", text, err)
@@ -224,42 +233,6 @@ func (o *simulateOptions) print(
 	out := json.NewEncoder(stdout)
 	out.SetIndent("", " ")
 	return out.Encode(reports)
-}
-
-// runRecording simulates the arrivals of a recording with each configuration, and with its own.
-func (o *simulateOptions) runRecording(stdout, _ io.Writer) error {
-	runs, problems := o.configurations()
-	if err := errors.Join(problems...); err != nil {
-		return err
-	}
-	format, err := app.Recordings()
-	if err != nil {
-		return err
-	}
-	var history *recording.History
-	err = replayBounds.replayed(o.recording, func(in io.Reader) (err error) {
-		history, err = format.History(in)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.recording, err)
-	}
-	options := []simulate.RecordedOptions{{Name: simulate.Recorded, Seed: o.seed}}
-	for i := range runs {
-		options = append(options, simulate.RecordedOptions{Name: runs[i].Name, Config: &runs[i].Config, Seed: o.seed})
-	}
-	reports := []*simulate.Report{simulate.HistoryFigures(history)}
-	for i := range options {
-		r, err := simulate.RunRecorded(&options[i], history)
-		if err != nil {
-			return fmt.Errorf("%s: %w", o.recording, err)
-		}
-		reports = append(reports, r)
-	}
-	if err := o.draw(reports[1:]); err != nil {
-		return err
-	}
-	return o.print(stdout, reports, simulate.WriteRecordedTable)
 }
 
 // draw draws the picture that --plots asks for.

@@ -46,6 +46,19 @@ func (h *histogram) add(d time.Duration) {
 	h.most = max(h.most, d)
 }
 
+// merge adds the durations of another histogram.
+func (h *histogram) merge(o *histogram) {
+	for len(h.counts) < len(o.counts) {
+		h.counts = append(h.counts, 0)
+	}
+	for b, count := range o.counts {
+		h.counts[b] += count
+	}
+	h.n += o.n
+	h.sum += o.sum
+	h.most = max(h.most, o.most)
+}
+
 func (h *histogram) mean() time.Duration {
 	if h.n == 0 {
 		return 0

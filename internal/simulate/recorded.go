@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
@@ -24,10 +26,19 @@ const (
 type RecordedOptions struct {
 	// Name is that of the configuration, for the report.
 	Name string
-	// Config is the configuration; nil: that of the recording.
-	Config *config.Document
+	// Config is the configuration; nil: that of the recording, with its changes. Machine, if not nil, is its part for the
+	// machine: where the keys of flows are hashes, the configuration's have to be, too.
+	Config  *config.Document
+	Machine *dispatch.Config
 	// Seed determines all that is random.
 	Seed uint64
+	// Clients are how clients behave; "": ClientsOpen.
+	Clients Clients
+	// Similar is the part of the requests, 0 to 1, that take the time of a similar one at their engine although their own is
+	// known, to see what that is worth.
+	Similar float64
+	// Progress, if not nil, is called from time to time with the part of the time that has passed.
+	Progress func(part float64)
 }
 
 // recorded is one run of recorded arrivals. Each holds its engine for as long as it did in the recording.
@@ -36,11 +47,18 @@ type recorded struct {
 	history  *recording.History
 	charged  bool // in the units of the recording; otherwise each request costs 1
 	rated    bool // the ratings of the recording's prompts count
-	service  services
+	service  *services
 	engines  map[scheduling.EndpointID]int
-	arrivals []*recording.Visit // that have not arrived
+	arrivals []*recording.Visit           // that have not arrived
+	begins   map[*recording.Visit]*client // of closed loops
+	follows  map[*recording.Visit]bool    // they arrive only when one before has ended
+	sent     int                          // requests sent in closed loops
 	changes  []recording.PoolChange
+	configs  []recording.ConfigChange
 	reports  []recording.Report
+	window   *window
+	progress func(part float64)
+	events   int
 	plans    heap.Heap[*plan]
 	planned  int // plans ever made
 	accounts accounts
@@ -49,26 +67,38 @@ type recorded struct {
 // recordedVisit is a request of such a run.
 type recordedVisit struct {
 	visit
-	of *recording.Visit
+	of     *recording.Visit
+	client *client
 }
-
-// services are the times of requests at engines in the recording.
-type services struct {
-	mean  map[string]time.Duration // by flow
-	other time.Duration            // of all flows
-}
-
-// defaultService is the time of a request if the recording has none.
-const defaultService = time.Second
 
 // RunRecorded runs the arrivals of a recording against a configuration. A request takes as long at its engine as it did
-// then; one that reached none, or was not seen to its end, as long as the mean of its flow. Its client leaves when it
+// then; one that reached none, or was not seen to its end, as long as a similar one. Its client leaves after as long as it
 // did, and the endpoints change when they did.
 func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
-	r := &recorded{history: h, charged: true, rated: true, service: servicesOf(h), engines: map[scheduling.EndpointID]int{}}
+	r, err := newRecorded(o, h)
+	if err == nil {
+		err = r.run()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.accounts.report(o.Name), nil
+}
+
+// newRecorded makes everything that takes part.
+func newRecorded(o *RecordedOptions, h *recording.History) (*recorded, error) {
+	r := &recorded{
+		history: h, charged: true, rated: true, service: servicesOf(h, o.Seed, o.Similar), engines: map[scheduling.EndpointID]int{},
+		window: newWindow(h), progress: o.Progress,
+	}
 	cfg, placing := h.Config, h.Scheduling
-	if o.Config != nil {
+	if o.Config == nil {
+		r.configs = h.Configs
+	} else {
 		cfg, placing = o.Config.FlowcontrolConfig().Config, o.Config.SchedulingConfig()
+		if o.Machine != nil {
+			cfg = *o.Machine
+		}
 		streams := o.Config.ExtprocConfig()
 		r.charged = streams.Cost != extproc.CostRequests
 		r.rated = streams.Affinity.Mode != request.AffinityOff
@@ -86,56 +116,22 @@ func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
 	if len(h.Visits) == 0 {
 		return nil, errors.New("the recording has no arrivals")
 	}
-	r.arrivals, r.changes, r.reports = h.Visits, h.Changes, h.Reports
-	r.accounts.init(len(r.engines))
-	if err := r.run(); err != nil {
-		return nil, err
+	clients := o.Clients
+	if clients == "" {
+		clients = ClientsOpen
 	}
-	return r.accounts.report(o.Name), nil
+	r.begins, r.follows = loopsOf(h, clients)
+	r.arrivals, r.changes, r.reports = h.Visits, h.Changes, h.Reports
+	if len(r.follows) > 0 {
+		r.arrivals = slices.DeleteFunc(slices.Clone(h.Visits), func(v *recording.Visit) bool { return r.follows[v] })
+	}
+	r.accounts.init(len(r.engines))
+	return r, nil
 }
 
 func (r *recorded) knows(id scheduling.EndpointID) bool {
 	_, known := r.engines[id]
 	return known
-}
-
-// servicesOf returns the means.
-func servicesOf(h *recording.History) services {
-	sums, counts := map[string]time.Duration{}, map[string]int{}
-	sum, n := time.Duration(0), 0
-	for _, v := range h.Visits {
-		if took, ok := serviceOf(v); ok {
-			sums[v.Arrival.Flow] += took
-			counts[v.Arrival.Flow]++
-			sum += took
-			n++
-		}
-	}
-	s := services{map[string]time.Duration{}, defaultService}
-	for flow, sum := range sums {
-		s.mean[flow] = sum / time.Duration(counts[flow])
-	}
-	if n > 0 {
-		s.other = sum / time.Duration(n)
-	}
-	return s
-}
-
-// serviceOf returns the time that a request took at its engine, if the recording has it.
-func serviceOf(v *recording.Visit) (time.Duration, bool) {
-	known := !v.Dispatched.IsZero() && !v.Ended.IsZero() && v.Outcome == dispatch.OutcomeDispatched
-	return v.Ended.Sub(v.Dispatched), known
-}
-
-// of returns the time that a request takes.
-func (s *services) of(v *recording.Visit) time.Duration {
-	if took, ok := serviceOf(v); ok {
-		return took
-	}
-	if mean, ok := s.mean[v.Arrival.Flow]; ok {
-		return mean
-	}
-	return s.other
 }
 
 // plan is a planned event of a request.
@@ -153,6 +149,7 @@ const (
 	planFirstByte planKind = iota
 	planEnd
 	planDeparture // of its client
+	planArrival   // of a request that follows another one
 )
 
 // Key orders plans by time, then in the order of their making.
@@ -174,7 +171,7 @@ func (r *recorded) plan(at time.Time, kind planKind, v *recordedVisit) {
 func (r *recorded) since(t time.Time) time.Time { return epoch.Add(t.Sub(r.history.From)) }
 
 // run is the event loop. The earliest event goes first. At the same instant the order is: plans, changes of the
-// endpoints, reports of engines, the timer, arrivals.
+// configuration and the endpoints, reports of engines, the timer, arrivals.
 func (r *recorded) run() error {
 	for {
 		var next func() error
@@ -186,6 +183,9 @@ func (r *recorded) run() error {
 		}
 		if r.plans.Len() > 0 {
 			offer(r.plans.Min().at, r.carryOutPlan)
+		}
+		if len(r.configs) > 0 {
+			offer(r.since(r.configs[0].At), r.configure)
 		}
 		if len(r.changes) > 0 {
 			offer(r.since(r.changes[0].At), r.change)
@@ -204,6 +204,7 @@ func (r *recorded) run() error {
 		}
 		r.now = at
 		r.accounts.series.pass(at.Sub(epoch), r.accounts.held, r.machine.Waiting())
+		r.tellProgress()
 		if err := next(); err != nil {
 			return err
 		}
@@ -219,6 +220,29 @@ func (r *recorded) run() error {
 func (r *recorded) fireTimer() error {
 	r.timer = time.Time{}
 	r.advance()
+	r.carryOut(nil)
+	return nil
+}
+
+func (r *recorded) tellProgress() {
+	const interval = 1 << 12
+	if r.events++; r.progress != nil && r.events%interval == 0 {
+		r.progress(min(1, r.now.Sub(epoch).Seconds()/max(1e-9, r.history.To.Sub(r.history.From).Seconds())))
+	}
+}
+
+// configure changes the configuration.
+func (r *recorded) configure() error {
+	c := r.configs[0]
+	r.configs = r.configs[1:]
+	scheduler, err := scheduling.New(c.Scheduling)
+	if err != nil {
+		return fmt.Errorf("simulate: scheduling: %w", err)
+	}
+	r.board.SetScheduler(scheduler)
+	if err := r.machine.Configure(r.now, c.Config); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
 	r.carryOut(nil)
 	return nil
 }
@@ -245,9 +269,16 @@ func (r *recorded) report() error {
 func (r *recorded) letArrive() error {
 	of := r.arrivals[0]
 	r.arrivals = r.arrivals[1:]
-	v := &recordedVisit{of: of}
+	r.arriveNow(&recordedVisit{of: of, client: r.begins[of]})
+	return nil
+}
+
+// arriveNow lets a request arrive.
+func (r *recorded) arriveNow(v *recordedVisit) {
+	of := v.of
 	v.asked = Request{At: r.now.Sub(epoch), Flow: of.Arrival.Flow}
 	r.accounts.arrived(&v.visit)
+	r.window.arrived(v.of, r.now)
 	a := of.Arrival
 	a.Owner = v
 	a.Tier = len(r.machine.Config().Queue.Tiers) // a tier that the configuration does not have is its lowest
@@ -255,7 +286,7 @@ func (r *recorded) letArrive() error {
 		a.Cost, a.Tokens = 1, 0
 	}
 	if !a.Deadline.IsZero() {
-		a.Deadline = r.since(a.Deadline)
+		a.Deadline = r.now.Add(a.Deadline.Sub(of.At))
 	}
 	placed := scheduling.Recalled{}
 	if of.Placed != nil {
@@ -266,7 +297,7 @@ func (r *recorded) letArrive() error {
 	}
 	a.Placement = placed.Query()
 	if left(of) {
-		r.plan(r.since(of.Ended), planDeparture, v)
+		r.plan(r.now.Add(of.Ended.Sub(of.At)), planDeparture, v)
 	}
 	if of.PassedOn {
 		r.machine.PassOn(r.now, &v.Waiter, a)
@@ -274,7 +305,14 @@ func (r *recorded) letArrive() error {
 		r.arrive(&v.Waiter, &a)
 	}
 	r.carryOut(v)
-	return nil
+}
+
+// follow plans the next request of a client whose request has ended.
+func (r *recorded) follow(v *recordedVisit, rejected bool) {
+	if of, at, ok := v.client.follow(r.now, rejected); ok {
+		r.sent++
+		r.plan(at, planArrival, &recordedVisit{of: of, client: v.client})
+	}
 }
 
 // left reports whether a request's client left it while it waited.
@@ -303,19 +341,24 @@ func (r *recorded) obey(v *recordedVisit) {
 		r.told(&v.Waiter)
 		v.granted, v.engine = r.now, r.engines[v.Granted().Endpoint()]
 		r.accounts.granted(&v.visit)
+		r.window.granted(v.of, v.asked.At, r.now)
 		if r.charged && r.rated && v.of.Expected > 0 {
 			r.lower(&v.Waiter, v.of.Expected)
 		}
 		ends := r.now.Add(r.service.of(v.of))
 		if began := v.of.FirstByte; !began.IsZero() && began.Before(v.of.Ended) {
-			v.first = r.now.Add(began.Sub(v.of.Dispatched))
-			r.plan(v.first, planFirstByte, v)
+			if first := r.now.Add(began.Sub(v.of.Dispatched)); first.Before(ends) {
+				v.first = first
+				r.plan(first, planFirstByte, v)
+			}
 		}
 		r.plan(ends, planEnd, v)
 	case dispatch.StageEnded:
 		if v.Outcome() != dispatch.OutcomeDispatched && !v.aborted {
 			v.aborted = true
 			r.accounts.rejected(v.Outcome(), v.asked.Flow)
+			r.window.ended(v.of, v.Outcome(), r.now)
+			r.follow(v, true)
 			if !v.granted.IsZero() { // preempted
 				r.accounts.held[v.engine]--
 			}
@@ -331,6 +374,11 @@ func (r *recorded) carryOutPlan() error {
 	v := p.visit
 	ended := v.Stage() == dispatch.StageEnded
 	switch {
+	case p.kind == planArrival:
+		if r.sent > mostFollowing(len(r.history.Visits)) {
+			return errors.New("the clients of its closed loops would send far more requests than are recorded: use --clients=open")
+		}
+		r.arriveNow(v)
 	case ended:
 	case p.kind == planFirstByte:
 		r.firstByte(v.Granted())
@@ -345,9 +393,13 @@ func (r *recorded) carryOutPlan() error {
 		r.accounts.finished(&v.visit, r.now, use{cost: charged, service: charged})
 		r.complete(v.Granted(), cost)
 		r.carryOut(nil)
+		r.follow(v, false)
 	}
 	return nil
 }
+
+// mostFollowing is the largest number of requests that closed loops send.
+func mostFollowing(recorded int) int { return 20*recorded + 100_000 }
 
 // chargedFor returns the charge of a request in the recording.
 func chargedFor(v *recording.Visit) int64 {

@@ -11,7 +11,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/weir-epp/weir/internal/shown"
-	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
 // mostRows is the number of flows of each configuration that a table shows.
@@ -56,30 +55,6 @@ func WriteServiceTable(w io.Writer, reports []*Report) error {
 			decimal(s.TokensPerSecond, 0),
 		})
 	}
-	_, err := io.WriteString(w, t.Render()+"\n")
-	return err
-}
-
-// WriteRecordedTable is WriteTable for recordings, whose requests have no tokens but costs.
-func WriteRecordedTable(w io.Writer, reports []*Report) error {
-	t := shown.Table(table.Row{
-		"configuration", "flow", "requests", "answered", "rejected", "left", "wait", "wait p50", "wait p99", "first byte", "cost/s",
-	}, 3)
-	row := func(r *Report, name, flow string, f *Figures) {
-		left, rejected := 0, 0
-		for reason, n := range f.Rejected {
-			if reason == dispatch.OutcomeClientCancelled.String() || reason == dispatch.OutcomeDeadlineExceeded.String() {
-				left += n
-			} else {
-				rejected += n
-			}
-		}
-		t.AppendRow(table.Row{
-			name, flow, f.Requests, f.Answered, rejected, left, durationText(f.Wait.Mean), durationText(f.Wait.P50),
-			durationText(f.Wait.P99), durationText(f.TTFT.Mean), decimal(float64(f.Cost)/max(r.Seconds, 1e-9), 0),
-		})
-	}
-	writeRows(t, reports, row)
 	_, err := io.WriteString(w, t.Render()+"\n")
 	return err
 }

@@ -61,6 +61,9 @@ func (m *Machine) CountsIdle() bool { return m.queue.CountsIdle() }
 // Arrived is the number of requests that have ever arrived: the last one's number.
 func (m *Machine) Arrived() uint64 { return m.arrived }
 
+// ArrivedAt returns when a request arrived that waits, or has waited.
+func (m *Machine) ArrivedAt(w *Waiter) time.Time { return m.queue.Arrived(&w.queued) }
+
 // TierState is the state of one tier.
 type TierState struct {
 	ID                    int

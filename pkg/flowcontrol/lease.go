@@ -149,7 +149,8 @@ func (c *RequestQueueController) complete(w *waiter, done *Completion) (settled 
 	var now time.Time
 	metered := w.Metered()
 	judged := c.machine.Judges() && !done.Unsent && done.Status > 0
-	if judged || metered || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost { // otherwise nothing needs the time
+	// Otherwise nothing needs the time. A recording needs it: it shows how long requests take at their engines.
+	if judged || metered || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost || c.records.Load() {
 		now = time.Now()
 	}
 	defer c.end(now, nil)

@@ -3,6 +3,7 @@ package recording
 import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -54,6 +55,12 @@ func (c crowd) pool(ready []stock.Backend, foreign []stock.Foreign) {
 func (c crowd) reported(e dispatch.Endpoint, s dispatch.Signals) {
 	for _, w := range c {
 		w.reported(e, s)
+	}
+}
+
+func (c crowd) configured(d dispatch.Config, s scheduling.Config) {
+	for _, w := range c {
+		w.configured(d, s)
 	}
 }
 

@@ -284,10 +284,11 @@ func (e *explanation) completed(w *dispatch.Waiter, _ fairqueue.Cost) {
 	}
 }
 
-// about, pool and reported implement watcher.
-func (e *explanation) about(*request)                               {}
-func (e *explanation) pool([]stock.Backend, []stock.Foreign)        {}
-func (e *explanation) reported(dispatch.Endpoint, dispatch.Signals) {}
+// about, pool, reported and configured implement watcher.
+func (e *explanation) about(*request)                                {}
+func (e *explanation) pool([]stock.Backend, []stock.Foreign)         {}
+func (e *explanation) reported(dispatch.Endpoint, dispatch.Signals)  {}
+func (e *explanation) configured(dispatch.Config, scheduling.Config) {}
 
 // expected says that the request is charged less.
 func (e *explanation) expected(w *dispatch.Waiter, cost fairqueue.Cost) {

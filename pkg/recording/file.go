@@ -50,6 +50,8 @@ type header struct {
 	Event uint64 `json:"event"`
 	// Config is the configuration that the machine was made with.
 	Config dispatch.Config `json:"config"`
+	// Hidden is true if the keys of flows are hashes.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // file is a file that is being written.

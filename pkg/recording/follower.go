@@ -20,6 +20,7 @@ import (
 type follower struct {
 	checkpoints *graph.Codec
 	config      dispatch.Config // that the machine began with
+	hidden      bool            // the keys of flows are hashes
 	ring        *ring
 	begins      atomic.Int64 // the time at which the oldest kept segment begins, in nanoseconds since 1970
 	mu          sync.Mutex   // over ring: guards player
@@ -46,7 +47,10 @@ func (f *Format) Record(
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	r.follower = &follower{checkpoints: checkpoints, config: cfg, ring: newRing(limit), player: player{state: s, base: now.Round(0).UTC()}}
+	r.follower = &follower{
+		checkpoints: checkpoints, config: cfg, hidden: hide != nil, ring: newRing(limit),
+		player: player{state: s, base: now.Round(0).UTC()},
+	}
 	r.begins.Store(now.UnixNano())
 	r.restart(make([]byte, 0, segmentSize+segmentSize/8))
 	if hide != nil { // so that no name is in a checkpoint
@@ -136,7 +140,7 @@ func (f *follower) Bytes() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	file := newFile(header{Base: f.player.base, Event: f.player.events, Config: f.config})
+	file := newFile(header{Base: f.player.base, Event: f.player.events, Config: f.config, Hidden: f.hidden})
 	size := len(checkpoint) + 2*chunkHead
 	for _, s := range segments {
 		size += len(s) + chunkHead

@@ -18,9 +18,14 @@ import (
 type History struct {
 	// From and To are the times of the first and the last event.
 	From, To time.Time
-	// Config and Scheduling are the configuration at the beginning.
+	// Config and Scheduling are the configuration at the beginning, Configs its changes, by time.
 	Config     dispatch.Config
 	Scheduling scheduling.Config
+	Configs    []ConfigChange
+	// Hidden is true if the keys of flows are hashes.
+	Hidden bool
+	// Grants is the number of grants that were repeated, and Refused that of requests that were refused before they arrived.
+	Grants, Refused int
 	// Visits are the requests in the order of their arrival. Those that were there at the beginning arrive at From.
 	Visits []*Visit
 	// Changes are the changes of the endpoints, by time. The first one is the pool at the beginning.
@@ -35,8 +40,13 @@ type Visit struct {
 	Arrival  dispatch.Arrival // without its owner and its placement
 	Placed   *scheduling.Recalled
 	PassedOn bool
-	// Dispatched, FirstByte and Ended, the last two of which may be as early as the event before them, are when it was sent to an engine, when its answer began, and when it ended, in
-	// whatever way; zero: not until the end of the recording, or not at all.
+	// Present is true if it was there at the beginning, and Running if it was at an engine then. Waited is the time that it had
+	// waited before.
+	Present, Running bool
+	Waited           time.Duration
+	// Dispatched, FirstByte and Ended, the last two of which may be as early as the event before them, are when it was sent
+	// to an engine, when its answer began, and when it ended, in whatever way; zero: not until the end of the recording, or
+	// not at all.
 	Dispatched, FirstByte, Ended time.Time
 	// Outcome is how it ended.
 	Outcome dispatch.Outcome
@@ -45,6 +55,13 @@ type Visit struct {
 	Expected fairqueue.Cost
 	// Cost is what it has cost, or fairqueue.UnknownCost.
 	Cost fairqueue.Cost
+}
+
+// ConfigChange is a change of the configuration.
+type ConfigChange struct {
+	At         time.Time
+	Config     dispatch.Config
+	Scheduling scheduling.Config
 }
 
 // PoolChange is a change of the endpoints.
@@ -63,7 +80,7 @@ type Report struct {
 }
 
 // History replays a recording and returns what happened. It takes memory in proportion to the recording. What Replay says
-// about differences and forged files holds here too.
+// about differences and forged files holds here too; with such an error, the history ends at the difference.
 func (f *Format) History(in io.Reader) (h *History, err error) {
 	p, file, err := f.open(in)
 	if err != nil {
@@ -73,20 +90,22 @@ func (f *Format) History(in io.Reader) (h *History, err error) {
 	w := &historian{player: p, byNumber: map[uint64]*Visit{}}
 	w.history.Config = p.machine.Config()
 	w.history.Scheduling = p.board.Scheduler().Config()
+	w.history.Hidden = file.header.Hidden
 	w.begin()
 	p.watch = w
-	if err := p.playAll(file); err != nil {
-		return nil, err
-	}
+	err = p.playAll(file)
 	h = &w.history
 	h.From, h.To = p.summary.From, p.summary.To
 	for _, v := range h.Visits {
-		if v.At.IsZero() {
-			v.At = h.From
+		switch {
+		case v.Running:
+			v.At, v.Dispatched = h.From, h.From
+		case v.Present:
+			v.At, v.Waited = h.From, max(0, h.From.Sub(v.At))
 		}
 	}
 	h.Changes[0].At = h.From
-	return h, nil
+	return h, err
 }
 
 // historian watches a player.
@@ -130,7 +149,10 @@ func (w *historian) begin() {
 		v := w.add(r, &dispatch.Arrival{
 			Flow: r.Flow(), TierName: names[r.Tier()], Path: r.Path(), Cost: r.Cost(), Tokens: r.Tokens(),
 		})
-		v.At = time.Time{}
+		v.Present = true
+		if v.Running = r.Stage() != dispatch.StageWaiting; !v.Running {
+			v.At = w.machine.ArrivedAt(&r.Waiter)
+		}
 		w.byNumber[r.Number()] = v
 	}
 }
@@ -165,7 +187,12 @@ func (w *historian) arrived(r *request, a *dispatch.Arrival) {
 }
 
 // refusedEarly implements watcher: another configuration would have refused it, too.
-func (w *historian) refusedEarly(*dispatch.Refusal) {}
+func (w *historian) refusedEarly(*dispatch.Refusal) { w.history.Refused++ }
+
+// configured implements watcher.
+func (w *historian) configured(d dispatch.Config, s scheduling.Config) {
+	w.history.Configs = append(w.history.Configs, ConfigChange{w.at(), d, s})
+}
 
 // event implements watcher.
 func (w *historian) event() { w.at() }
@@ -204,6 +231,9 @@ func (w *historian) decided(r *request, v ruling) {
 	of := w.visit(&r.Waiter)
 	switch v.stage {
 	case dispatch.StageGranted, dispatch.StageSent:
+		if of.Dispatched.IsZero() && !of.Running {
+			w.history.Grants++
+		}
 		of.Dispatched = w.at()
 	case dispatch.StageWaiting:
 		of.Dispatched = time.Time{}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -178,8 +179,9 @@ func (w *lister) completed(r *dispatch.Waiter, _ fairqueue.Cost) {
 }
 
 // The others implement watcher.
-func (w *lister) event()                                       { w.at() }
-func (w *lister) about(*request)                               {}
-func (w *lister) expected(*dispatch.Waiter, fairqueue.Cost)    {}
-func (w *lister) pool([]stock.Backend, []stock.Foreign)        {}
-func (w *lister) reported(dispatch.Endpoint, dispatch.Signals) {}
+func (w *lister) event()                                        { w.at() }
+func (w *lister) about(*request)                                {}
+func (w *lister) expected(*dispatch.Waiter, fairqueue.Cost)     {}
+func (w *lister) pool([]stock.Backend, []stock.Foreign)         {}
+func (w *lister) reported(dispatch.Endpoint, dispatch.Signals)  {}
+func (w *lister) configured(dispatch.Config, scheduling.Config) {}

@@ -357,10 +357,14 @@ func (p *player) configure(now time.Time) error {
 	if err := p.machine.Configurable(c.Dispatch); err != nil {
 		return p.differs("the configuration was taken", err.Error())
 	}
-	return p.call(func() {
+	err = p.call(func() {
 		p.board.SetScheduler(scheduler)
 		if err := p.machine.Configure(now, c.Dispatch); err != nil {
 			panic(err)
 		}
 	})
+	if p.watch != nil {
+		p.watch.configured(c.Dispatch, c.Scheduling)
+	}
+	return err
 }

@@ -101,13 +101,18 @@ func (r *Recorder) hidden(cfg dispatch.Config) dispatch.Config {
 	if r.hide == nil {
 		return cfg
 	}
-	cfg.Queue.Weights = rekeyed(cfg.Queue.Weights, r.hide)
-	cfg.Queue.FlowCapacities = rekeyed(cfg.Queue.FlowCapacities, r.hide)
-	cfg.Quotas.Tenants = rekeyed(cfg.Quotas.Tenants, r.hide)
+	return HiddenConfig(cfg, r.hide)
+}
+
+// HiddenConfig returns the configuration as a recorder that hides the keys of flows records it.
+func HiddenConfig(cfg dispatch.Config, hide func(string) string) dispatch.Config {
+	cfg.Queue.Weights = rekeyed(cfg.Queue.Weights, hide)
+	cfg.Queue.FlowCapacities = rekeyed(cfg.Queue.FlowCapacities, hide)
+	cfg.Quotas.Tenants = rekeyed(cfg.Quotas.Tenants, hide)
 	cfg.Queue.ByLevel = slices.Clone(cfg.Queue.ByLevel)
 	for i := range cfg.Queue.ByLevel {
 		l := &cfg.Queue.ByLevel[i]
-		l.Weights, l.Capacities = rekeyed(l.Weights, r.hide), rekeyed(l.Capacities, r.hide)
+		l.Weights, l.Capacities = rekeyed(l.Weights, hide), rekeyed(l.Capacities, hide)
 	}
 	return cfg
 }

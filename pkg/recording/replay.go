@@ -94,6 +94,8 @@ type watcher interface {
 	pool(ready []stock.Backend, foreign []stock.Foreign)
 	// reported is called for each report of an engine, before the machine handles it.
 	reported(e dispatch.Endpoint, s dispatch.Signals)
+	// configured is called for each change of the configuration, after the machine has handled it.
+	configured(d dispatch.Config, s scheduling.Config)
 	// decided is called for each verdict that was as recorded.
 	decided(r *request, v ruling)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -21,6 +22,17 @@ import (
 
 // Recordings returns the format of this program's recordings.
 func Recordings() (*recording.Format, error) { return recording.NewFormat(placement.On(nil)) }
+
+// RecordedConfig returns a configuration's part for the machine, as a recording has it: hashed, if its epp has
+// --hash-flow-keys.
+func RecordedConfig(d *config.Document, hashed bool) dispatch.Config {
+	flow, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
+	if !hashed {
+		return flow.Config
+	}
+	withHashedFlows(&flow, &streams)
+	return recording.HiddenConfig(flow.Config, recordedFlow)
+}
 
 // record starts recording every decision, unless nobody could read it.
 func (p *Pool) record(o *Options, cfg recording.Config) error {

@@ -1,0 +1,249 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/recording"
+)
+
+// Clients are how the clients of a recording behave under another configuration.
+type Clients string
+
+const (
+	// ClientsAuto takes each flow's clients for a closed loop where its arrivals look like one.
+	ClientsAuto Clients = "auto"
+	// ClientsOpen has all requests arrive when they did.
+	ClientsOpen Clients = "open"
+	// ClientsClosed has each client send its next request when the one before has ended.
+	ClientsClosed Clients = "closed"
+)
+
+// ParseClients returns the Clients of this name.
+func ParseClients(name string) (Clients, error) {
+	c := Clients(name)
+	if !slices.Contains([]Clients{ClientsAuto, ClientsOpen, ClientsClosed}, c) {
+		return "", fmt.Errorf("%q: must be one of auto, open, closed", name)
+	}
+	return c, nil
+}
+
+// A closed loop shows in a recording: a request of the flow arrives when another one has ended, so the number of its
+// requests that wait or run hardly changes. These are the limits of what is taken for one.
+const (
+	loopRequests   = 3    // times the clients: the least number of requests
+	loopDispersion = 0.5  // the largest variance of the number of its requests over their mean number; 1 at random arrivals
+	loopRefused    = 0.05 // the largest part of its requests that were rejected as they came
+	loopSilence    = time.Second
+	loopIdle       = 3  // times its mean cycle, after which a client that sent no more is taken to have left
+	loopPause      = 10 // times its mean pause, before which a client is taken to be about to send
+	leastPause     = 10 * time.Millisecond
+)
+
+// crowd is clients of one flow that send a request when the one before has ended, in a time in which the flow had no longer
+// pause.
+type crowd struct {
+	requests []*recording.Visit // in the order in which they were sent
+	pauses   []time.Duration    // between an end and the next request
+	next     int                // index of the request that is sent next; it starts again at the end
+	paused   int                // index of the pause that is taken next
+}
+
+// client is one of them, or nil for requests that arrive when they did.
+type client struct {
+	crowd *crowd
+	until time.Time // the last time at which it sends one
+}
+
+// follow returns the request that a client sends after one that ended now, and when; ok is false if it sends none.
+func (c *client) follow(now time.Time, rejected bool) (of *recording.Visit, at time.Time, ok bool) {
+	if c == nil || len(c.crowd.requests) == 0 {
+		return nil, time.Time{}, false
+	}
+	w := c.crowd
+	pause := time.Duration(0)
+	if len(w.pauses) > 0 {
+		pause = w.pauses[w.paused%len(w.pauses)]
+	}
+	if rejected {
+		pause = max(pause, afterRejection)
+	}
+	if at = now.Add(pause); at.After(c.until) {
+		return nil, time.Time{}, false
+	}
+	w.paused++
+	of = w.requests[w.next%len(w.requests)]
+	w.next++
+	return of, at, true
+}
+
+// loopsOf finds the clients of a recording. begins has the clients of the requests that begin a loop, and follows the
+// requests that are sent in one.
+func loopsOf(h *recording.History, clients Clients) (begins map[*recording.Visit]*client, follows map[*recording.Visit]bool) {
+	begins, follows = map[*recording.Visit]*client{}, map[*recording.Visit]bool{}
+	if clients == ClientsOpen {
+		return begins, follows
+	}
+	flows := map[string][]*recording.Visit{} // by arrival
+	for _, v := range h.Visits {
+		if !v.PassedOn {
+			flows[v.Arrival.Flow] = append(flows[v.Arrival.Flow], v)
+		}
+	}
+	for _, visits := range flows {
+		for _, p := range phasesOf(visits, h.To) {
+			if clients == ClientsClosed || p.isLoop() {
+				p.add(begins, follows)
+			}
+		}
+	}
+	return begins, follows
+}
+
+// phase is requests of a flow without a longer pause between them, and the chains of those that may be of one client each:
+// in a chain, each request arrives after the one before has ended, the latest one that has no successor yet.
+type phase struct {
+	visits []*recording.Visit
+	chains [][]*recording.Visit
+	of     []int // the chain of each visit
+	pauses []time.Duration
+	// Sums over the arrivals after as many as there are chains: of the flow's requests that wait or run, and of their squares.
+	present, squares, counted float64
+	inside                    time.Duration // mean time from the arrival to the end
+	refused                   int           // as they came
+	until                     time.Time     // when its clients stopped
+}
+
+// phasesOf returns the phases of a flow.
+func phasesOf(visits []*recording.Visit, to time.Time) (phases []*phase) {
+	silence := max(loopSilence, meanInside(visits))
+	begin, end := 0, time.Time{} // end is the last end until now
+	for i, v := range visits {
+		if i > begin && !end.IsZero() && v.At.Sub(end) > silence {
+			phases = append(phases, newPhase(visits[begin:i], v.At))
+			begin = i
+		}
+		if ended := v.Ended; ended.IsZero() {
+			end = to // nothing follows
+		} else if ended.After(end) {
+			end = ended
+		}
+	}
+	return append(phases, newPhase(visits[begin:], to))
+}
+
+// meanInside returns the mean time from the arrival to the end.
+func meanInside(visits []*recording.Visit) time.Duration {
+	sum, n := time.Duration(0), 0
+	for _, v := range visits {
+		if !v.Ended.IsZero() && !v.Present {
+			sum += v.Ended.Sub(v.At)
+			n++
+		}
+	}
+	return sum / time.Duration(max(1, n))
+}
+
+// newPhase makes the chains. to is when the next phase begins, or the recording ends.
+func newPhase(visits []*recording.Visit, to time.Time) *phase {
+	p := &phase{visits: visits, of: make([]int, len(visits)), inside: meanInside(visits)}
+	ends := make([]int, 0, len(visits)) // indexes of those that ended, by their ends
+	for i, v := range visits {
+		if !v.Ended.IsZero() {
+			ends = append(ends, i)
+		}
+		if v.Outcome != dispatch.OutcomeDispatched && v.Ended.Equal(v.At) {
+			p.refused++
+		}
+		p.of[i] = -1
+	}
+	slices.SortStableFunc(ends, func(a, b int) int { return visits[a].Ended.Compare(visits[b].Ended) })
+	var idle []int // chains, the one whose request ended last at the end
+	var present []float64
+	ended := 0
+	for i, v := range visits {
+		for ; ended < len(ends) && !visits[ends[ended]].Ended.After(v.At) && p.of[ends[ended]] >= 0; ended++ {
+			idle = append(idle, p.of[ends[ended]])
+		}
+		if n := len(idle); n > 0 {
+			c := idle[n-1]
+			idle = idle[:n-1]
+			last := p.chains[c][len(p.chains[c])-1]
+			p.pauses = append(p.pauses, v.At.Sub(last.Ended))
+			p.chains[c] = append(p.chains[c], v)
+			p.of[i] = c
+		} else {
+			p.of[i] = len(p.chains)
+			p.chains = append(p.chains, []*recording.Visit{v})
+		}
+		present = append(present, float64(i+1-ended))
+	}
+	for _, n := range present[min(len(p.chains), len(present)):] {
+		p.present += n
+		p.squares += n * n
+		p.counted++
+	}
+	p.until = p.stops(to)
+	return p
+}
+
+// stops returns when the clients stopped: with their last request, if an end after it was not followed by another one in time;
+// otherwise they had not at this time.
+func (p *phase) stops(to time.Time) time.Time {
+	last := p.visits[len(p.visits)-1].At
+	due := to.Add(-max(leastPause, loopPause*p.pause()))
+	for _, v := range p.visits {
+		if !v.Ended.IsZero() && v.Ended.After(last) && v.Ended.Before(due) {
+			return last
+		}
+	}
+	return to
+}
+
+// pause returns the mean pause between an end and the next request.
+func (p *phase) pause() time.Duration {
+	sum := time.Duration(0)
+	for _, pause := range p.pauses {
+		sum += pause
+	}
+	return sum / time.Duration(max(1, len(p.pauses)))
+}
+
+// cycle returns the mean time from a request to the next one of the same client.
+func (p *phase) cycle() time.Duration { return p.inside + p.pause() }
+
+// isLoop reports whether the arrivals look like a closed loop.
+func (p *phase) isLoop() bool {
+	n := len(p.visits)
+	if n < loopRequests*len(p.chains) || float64(p.refused) > loopRefused*float64(n) || p.pause() > p.inside {
+		return false
+	}
+	mean := p.present / p.counted
+	return p.squares/p.counted-mean*mean <= loopDispersion*mean
+}
+
+// add adds the clients of a phase.
+func (p *phase) add(begins map[*recording.Visit]*client, follows map[*recording.Visit]bool) {
+	w := &crowd{pauses: p.pauses}
+	idle := loopIdle * p.cycle()
+	for _, chain := range p.chains {
+		last, c := chain[len(chain)-1], &client{crowd: w, until: p.until}
+		if !last.Ended.IsZero() && p.until.Sub(last.Ended) > idle {
+			c.until = last.At
+		}
+		begins[chain[0]] = c
+	}
+	for _, v := range p.visits {
+		if begins[v] == nil {
+			follows[v] = true
+			w.requests = append(w.requests, v)
+		}
+	}
+	for _, chain := range p.chains {
+		if !chain[0].Present { // of those, not everything is known
+			w.requests = append(w.requests, chain[0])
+		}
+	}
+}
