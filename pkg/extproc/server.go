@@ -92,6 +92,7 @@ func (s *Server) LastStream() time.Time {
 //
 // It returns nil whatever ended the stream, because to Envoy an error is a failed processor.
 func (s *Server) Process(wire extprocv3.ExternalProcessor_ProcessServer) error {
+	growStack(0)
 	begun := time.Now()
 	s.lastStream.Store(begun.UnixNano())
 	s.plateau.enter()

@@ -109,6 +109,9 @@ func (q *Request) Classify(uncached int64) {
 
 // whole reads a whole number of at least 0; anything else is 0, and a larger one than fits is the largest.
 func whole(v string) int {
+	if v == "" {
+		return 0 // without the error that ParseInt would make
+	}
 	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 32)
 	switch {
 	case n < 0:

@@ -22,27 +22,28 @@ type fields struct {
 
 // next reads the next field and reports whether there is one.
 func (f *fields) next() bool {
-	if len(f.rest) == 0 {
+	b := f.rest
+	if len(b) == 0 {
 		return false
 	}
-	tag, n := protowire.ConsumeVarint(f.rest)
-	if n < 0 {
-		f.bad = true
-		return false
+	if len(b) > 1 && b[0]&(1<<7|wireMask) == byte(wireBytes) && b[1] < 1<<7 && len(b)-2 >= int(b[1]) { // nearly always
+		f.tag, f.bytes, f.rest = uint64(b[0]), b[2:2+b[1]], b[2+b[1]:]
+		return true
 	}
-	rest := f.rest[n:]
-	switch tag & wireMask {
-	case wireBytes:
+	tag, n := protowire.ConsumeVarint(b)
+	rest := b[max(n, 0):]
+	switch {
+	case n < 0:
+	case tag&wireMask == wireBytes:
 		f.bytes, n = protowire.ConsumeBytes(rest)
-	case wireVarint:
+	case tag&wireMask == wireVarint:
 		f.number, n = protowire.ConsumeVarint(rest)
-	case wireFixed64:
+	case tag&wireMask == wireFixed64:
 		f.number, n = protowire.ConsumeFixed64(rest)
 	default:
 		n = -1
 	}
-	if n < 0 {
-		f.bad = true
+	if f.bad = n < 0; f.bad {
 		return false
 	}
 	f.tag, f.rest = tag, rest[n:]
