@@ -37,7 +37,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check facts integration pages ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: race-cluster test-kube test-chart pages-cluster ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients
+test-cluster: race-cluster test-kube test-chart pages-cluster test-browser ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -141,6 +141,15 @@ pages: envoy ## the commands of README.md and of the pages in docs
 pages-cluster: test-kube-assets tools ## those that need a cluster
 	KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -vet=off -timeout 20m ./test/docs/cluster
 
+.PHONY: test-browser
+test-browser: envoy chromium ## the front page of the debug port in a real Chromium
+	ENVOY=$$(hack/envoy.sh) CHROMIUM=$$(hack/chromium.sh) $(GO) test -count=1 -vet=off -timeout 10m ./test/browser
+
+.PHONY: screenshot
+screenshot: envoy chromium ## the picture of docs/status.md, of a real page
+	ENVOY=$$(hack/envoy.sh) CHROMIUM=$$(hack/chromium.sh) $(GO) test -count=1 -run 'TestScreenshot$$' ./test/browser \
+		-picture $(CURDIR)/docs/status.png
+
 .PHONY: e2e-vllm
 e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md
 	VLLM_VENV=$$(hack/vllm.sh) && export VLLM_VENV && ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) \
@@ -163,6 +172,10 @@ envoy: ## fetch Envoy into the cache unless ENVOY names one or PATH has one
 .PHONY: openai
 openai: ## fetch the Python openai and anthropic clients into the cache
 	@hack/clients.sh >/dev/null
+
+.PHONY: chromium
+chromium: ## fetch Chromium into the cache unless CHROMIUM names one or PATH has one
+	@hack/chromium.sh >/dev/null
 
 .PHONY: clean
 clean: ## remove what was built; the cache stays

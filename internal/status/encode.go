@@ -19,14 +19,14 @@ func (d *Document) Encode() ([]byte, error) {
 		if len(text) < MaxBytes {
 			return append(text, '\n'), nil
 		}
-		if !d.shorten() {
+		if !d.Shorten() {
 			return nil, fmt.Errorf("status: a document without rows has %d bytes, more than %d", len(text), MaxBytes)
 		}
 	}
 }
 
-// shorten leaves out the last quarter of the table with most bytes, and reports whether there was a row.
-func (d *Document) shorten() bool {
+// Shorten leaves out the last quarter of the table with most bytes, and reports whether there was a row.
+func (d *Document) Shorten() bool {
 	engines, flows, rejections := sizeOf(d.Engines), sizeOf(d.Flows), sizeOf(d.Rejections)
 	switch most := max(engines, flows, rejections); {
 	case len(d.Engines)+len(d.Flows)+len(d.Rejections) == 0:

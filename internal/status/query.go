@@ -43,8 +43,10 @@ var (
 )
 
 // ParseQuery reads the parameters of a request. An error names each wrong one.
-func ParseQuery(v url.Values) (Query, error) {
-	q := DefaultQuery()
+func ParseQuery(v url.Values) (Query, error) { return ParseQueryFrom(DefaultQuery(), v) }
+
+// ParseQueryFrom is ParseQuery with other defaults.
+func ParseQueryFrom(q Query, v url.Values) (Query, error) {
 	var errs []error
 	for name := range v {
 		if !slices.Contains(parameters, name) {

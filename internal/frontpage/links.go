@@ -1,0 +1,53 @@
+package frontpage
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-epp/weir/internal/status"
+)
+
+// DefaultQuery returns the query of a page without parameters: fewer engines than a document has, those first that need a
+// look.
+func DefaultQuery() status.Query {
+	q := status.DefaultQuery()
+	q.Engines, q.Flows = 100, 50
+	return q
+}
+
+// values returns the parameters of this page but those that have their default. Others take their places, in pairs of a name
+// and a value; "" stands for the default.
+func (p *Page) values(pairs ...string) url.Values {
+	q := DefaultQuery()
+	all, usual := p.Query.Values(), q.Values()
+	all.Set("refresh", strconv.Itoa(p.Refresh))
+	usual.Set("refresh", strconv.Itoa(Refresh))
+	for pair := range slices.Chunk(pairs, 2) {
+		all.Set(pair[0], pair[1])
+	}
+	maps.DeleteFunc(all, func(name string, value []string) bool { return value[0] == "" || slices.Equal(value, usual[name]) })
+	return all
+}
+
+// link returns a link to this page with other parameters.
+func (p *Page) link(pairs ...string) string {
+	v := p.values(pairs...)
+	if len(v) == 0 {
+		return "/"
+	}
+	return "/?" + v.Encode()
+}
+
+// kept returns the parameters that a search keeps. The page that it leads to refreshes itself.
+func (p *Page) kept() (all []field) {
+	v := p.values()
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if !slices.Contains([]string{"engine", "flow", "only-flow", "refresh"}, name) {
+			all = append(all, field{name, strings.Join(v[name], "")})
+		}
+	}
+	return all
+}
