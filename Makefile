@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO            ?= go
+# Compilers and linkers live for a second or two. With fewer collections of their garbage they take a fourth less
+# processor time, and up to 600 MB; what they make is the same. Tests and programs keep Go's default.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) '-toolexec=env GOGC=400'
 CACHE         := .cache
 # The pure packages: no goroutine, no lock (internal/purity), so nothing for the race detector.
 CORE          := ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./pkg/request ./pkg/scheduling ./pkg/stock \
@@ -47,7 +50,7 @@ check: lint race unit ## lint, purity, vet, race and unit tests, decisions explo
 
 .PHONY: lint
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml, go vet among its linters
-	$(GOLANGCI) run ./...
+	GOGC=400 $(GOLANGCI) run ./...
 
 $(GOLANGCI):
 	@mkdir -p $(CACHE)/bin

@@ -3,6 +3,7 @@ package binaries
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,8 +18,35 @@ func TestRun(t *testing.T) {
 
 // The error names the command that cannot be built, and the reason.
 func TestBuildFails(t *testing.T) {
-	err := build(t.TempDir(), []string{"none"})
+	err := build(t.TempDir(), t.TempDir(), []string{"none"})
 	if err == nil || !strings.Contains(err.Error(), "cmd/none") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// A program that other sources left where programs are shared is replaced, and the copy of an earlier Run stays.
+func TestStaleProgramIsReplaced(t *testing.T) {
+	shared, first, second := t.TempDir(), t.TempDir(), t.TempDir()
+	older, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(shared, EPP), older, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := build(shared, first, []string{EPP}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(shared, EPP), older, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := build(shared, second, []string{EPP}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{first, second} {
+		out, err := exec.Command(filepath.Join(dir, EPP), "--version").Output()
+		if err != nil || !strings.HasPrefix(string(out), "epp ") {
+			t.Errorf("epp --version: %q, %v", out, err)
+		}
 	}
 }
