@@ -25,15 +25,6 @@ func (x *run) rates(r *request) {
 	r.query.Rate(known)
 }
 
-// unread returns how many tokens of a running request's prompt its endpoint has to read, by what is known of it.
-func (r *request) unread() int64 {
-	known := r.query.Ratings()
-	if known == nil || !known.Watched || r.streams {
-		return 0
-	}
-	return max(1, known.Prompt-known.Cached(r.at))
-}
-
 // overtakes checks whom a request has overtaken when it is released.
 func (x *run) overtakes(r *request, promoted bool) {
 	var line []*request // those before it in its line

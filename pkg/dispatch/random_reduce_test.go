@@ -97,7 +97,14 @@ func smallerThan(s *scene) (all []*scene) {
 
 // simplerConfigs turn off a part of the configuration each.
 var simplerConfigs = []func(*dispatch.Config){
-	func(c *dispatch.Config) { c.Queue.Classes = nil },
+	func(c *dispatch.Config) { c.Queue.Classes, c.Classes = nil, nil },
+	func(c *dispatch.Config) { c.Classes = nil },
+	func(c *dispatch.Config) {
+		c.Queue.Classes = slices.Clone(c.Queue.Classes)
+		for i := range c.Queue.Classes {
+			c.Queue.Classes[i].Limits = fairqueue.ClassLimits{}
+		}
+	},
 	func(c *dispatch.Config) { c.Quotas.Tenants, c.Quotas.Roles = nil, nil },
 	func(c *dispatch.Config) { c.Roles = nil },
 	func(c *dispatch.Config) { c.Queue.Roles = nil },

@@ -40,6 +40,8 @@ type request struct {
 	counted   *counted // against that; nil: it does not count
 	charges   []*charge
 	failed    time.Time // its engine has; zero: it has not
+	reads     int64     // tokens of its prompt that its endpoint has to read
+	wasHeld   bool      // it has waited because its class was blocked
 	byOwn     int       // how often its flow has overtaken it, and how often others have in its turn
 	byOther   int
 }
@@ -132,6 +134,9 @@ func (r *request) path() fairqueue.Path {
 	}
 	if n := len(r.load.roles); n > 0 {
 		p.Role = r.load.roles[r.number%n]
+	}
+	if r.query != nil {
+		p.Prompt = r.prompt()
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -146,6 +147,7 @@ func (x *run) admitted(r *request, preempts bool) (mustGo bool) {
 		x.goesOn(r)
 		return false
 	case dispatch.StageEnded:
+		x.limitedRightly(r)
 		if x.rejected(r); r.w.Outcome() == dispatch.OutcomeQuotaExceeded {
 			return false
 		}
@@ -153,6 +155,7 @@ func (x *run) admitted(r *request, preempts bool) (mustGo bool) {
 		if free {
 			x.failf("queue: %v waits, and is not to be queued", r)
 		}
+		x.limitedRightly(r)
 		x.waits(r)
 	}
 	return !stands && !free && !starves && x.mayGo(r, true)
@@ -193,6 +196,8 @@ func (x *run) granted(r *request) {
 		x.failf("bounds: %v is promoted beyond the upper bound: %+v", r, x.roomFor(r))
 	case !promoted && !x.mayGo(r, false):
 		x.failf("bounds: %v is released beyond them: %+v, available %d", r, x.roomFor(r), x.available(r.w.Tier()))
+	case x.blocked(r):
+		x.failf("busy: %v is released, and its engines are too busy for its class", r)
 	case x.heldApart():
 		x.failf("spacing: %v is released %v after another", r, x.now.Sub(x.released))
 	}
@@ -282,6 +287,9 @@ func (x *run) sameLine(a, b *request) bool {
 // goes follows a release.
 func (x *run) goes(r *request) {
 	x.counts.grants++
+	if r.wasHeld {
+		x.counts.unblocked++
+	}
 	x.shares.granted(r)
 	x.turns.granted(r, r.w.Granted().Promoted())
 	x.takes(r)
@@ -361,6 +369,9 @@ func (x *run) endsRightly(r *request, waited bool) {
 	case dispatch.OutcomeQueueFull:
 		wrong = q.CapacityMode == fairqueue.Shared && x.strict() && !q.GuaranteedTop && len(x.waiting) < q.TotalCapacity &&
 			x.queueSize(r) < 0
+		if _, limited := errors.AsType[*fairqueue.LimitError](r.w.Failure()); limited {
+			return // see limitedRightly
+		}
 		for _, other := range x.waiting {
 			wrong = wrong || q.CapacityMode == fairqueue.Shared && x.strict() && !q.GuaranteedTop && x.queueSize(r) < 0 && x.above(r, other)
 		}
@@ -435,7 +446,7 @@ func (x *run) accounts() {
 		tokens += r.holds
 		inflight[r.w.Granted().Tier()]++
 		at[r.at]++
-		unread[r.at] += r.unread()
+		unread[r.at] += r.reads
 		if r.promoted {
 			promoted++
 		}
@@ -463,6 +474,10 @@ func (x *run) accounts() {
 
 // waitsRightly checks that a waiter has a reason to wait.
 func (x *run) waitsRightly(r *request) {
+	if !r.wasHeld && x.scene.busies && x.blocked(r) {
+		r.wasHeld = true
+		x.counts.blocked++
+	}
 	switch {
 	case !x.config.Enabled:
 		x.failf("conserving: %v waits, and there is no queue", r)

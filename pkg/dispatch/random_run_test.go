@@ -51,6 +51,7 @@ type tallies struct {
 	overtakenByOwn, overtakenByOther                                                    int
 	failures, opened, trials, heldPlaces                                                int
 	overQuota, reweighed                                                                int
+	blocked, unblocked, limited                                                         int // by their classes
 }
 
 // broken is the panic of a property that does not hold.
@@ -235,7 +236,7 @@ func (x *run) arrives(r *request) {
 	if r.deadline > 0 {
 		a.Deadline = x.now.Add(r.deadline)
 	}
-	if len(r.load.roles) > 0 {
+	if len(r.load.roles) > 0 || x.scene.busies {
 		p := r.path()
 		a.Path = &p
 	}
@@ -335,15 +336,28 @@ func (x *run) goesOn(r *request) {
 			if !x.m.FirstByte(lease) {
 				x.failf("first byte: that of %v is not let through", r)
 			}
-			r.streams = true
+			if r.streams = true; !x.hasBusyRules() {
+				r.reads = 0
+			}
 		}
 	})
+	if known := r.query.Ratings(); x.scene.busies && known != nil && known.Watched {
+		x.in(r.slow+(r.firstByte+r.runs)/2, func() {
+			if still() {
+				x.event(fmt.Sprintf("the first token of %v", r), func() { x.m.Prefilled(x.now, lease) }, func() { r.reads = 0 })
+			}
+		})
+	}
 	x.in(r.slow+r.runs/2, func() {
 		switch {
 		case !still():
 		case r.moves >= 0 && x.serves(r, x.endpointAt(r.moves)) && x.pool[r.moves%len(x.pool)].ID != r.at:
 			to := x.pool[r.moves%len(x.pool)].ID
-			x.event(fmt.Sprintf("endpoint %d serves %v", to, r), func() { x.m.ServedElsewhere(x.now, lease, to, 200) }, func() { r.at = to })
+			x.event(fmt.Sprintf("endpoint %d serves %v", to, r), func() { x.m.ServedElsewhere(x.now, lease, to, 200) }, func() {
+				if r.at = to; r.reads > 0 {
+					x.readsAt(r, to)
+				}
+			})
 		case r.grows && r.actual > r.cost:
 			x.event(fmt.Sprintf("%v costs %d", r, r.actual), func() { x.m.Raise(x.now, lease, r.actual, r.actualTokens) }, func() {
 				r.holds = max(r.holds, r.actualTokens)
@@ -473,6 +487,7 @@ func (x *run) takes(r *request) {
 	l := r.w.Granted()
 	r.phase, r.at, r.promoted, r.streams, r.sent = running, l.Endpoint(), l.Promoted(), false, false
 	r.lives++
+	x.readsAt(r, r.at)
 	r.began, r.holds = x.now, r.tokens
 	r.counts = x.config.MaxInFlightPerFlowPerBackend > 0 || x.config.MaxTokensInFlightPerFlowPerBackend > 0
 	x.running = append(x.running, r)

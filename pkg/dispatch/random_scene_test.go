@@ -21,6 +21,7 @@ type scene struct {
 	pool    []scheduling.Endpoint
 	models  bool     // endpoints list models
 	prompts bool     // something is known of prompts
+	busies  bool     // classes may have busy rules and limits
 	metered bool     // tenants may have quotas
 	illness *illness // of engines; nil: none fails
 	loads   []load
@@ -485,8 +486,11 @@ func describeConfig(cfg dispatch.Config) string {
 	for i, t := range q.Tiers {
 		text += fmt.Sprintf("  tier %+v %+v\n", t, cfg.Tiers[i])
 	}
-	for _, c := range q.Classes {
+	for i, c := range q.Classes {
 		text += fmt.Sprintf("  class %+v\n", c)
+		if len(cfg.Classes) > 0 {
+			text += fmt.Sprintf("    busy %s\n", describeBusy(&cfg.Classes[i].Busy))
+		}
 	}
 	if len(q.Roles)+len(cfg.Quotas.Tenants)+len(cfg.Quotas.Roles) > 0 {
 		text += fmt.Sprintf("  roles %v %v, quotas %v\n", q.Roles, cfg.Roles, cfg.Quotas)

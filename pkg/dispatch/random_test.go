@@ -180,6 +180,9 @@ func (n *tallies) add(o tallies) {
 	n.heldPlaces += o.heldPlaces
 	n.overQuota += o.overQuota
 	n.reweighed += o.reweighed
+	n.blocked += o.blocked
+	n.unblocked += o.unblocked
+	n.limited += o.limited
 }
 
 // property is the name of the property that an error says does not hold.

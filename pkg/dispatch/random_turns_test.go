@@ -48,7 +48,7 @@ func newTurns(x *run) *turns {
 func (t *turns) taken(r *request) {
 	goesOn := slices.ContainsFunc(t.run.waiting, func(o *request) bool {
 		f := t.run.roomFor(o)
-		return o.w.Tier() == r.w.Tier() && o.class == r.class && f.open && f.lower && !t.run.atCap(o)
+		return o.w.Tier() == r.w.Tier() && o.class == r.class && f.open && f.lower && !t.run.atCap(o) && !t.run.blocked(o)
 	})
 	if !goesOn {
 		t.windows = slices.DeleteFunc(t.windows, func(w *turn) bool {

@@ -299,12 +299,12 @@ func (o *world) roomFor(r *request) (f room) {
 // below its caps there.
 func (o *world) couldGo(r *request) bool {
 	f := o.roomFor(r)
-	return f.ready && !o.atCap(r) && (f.open || !f.capped)
+	return f.ready && !o.atCap(r) && (f.open || !f.capped) && !o.blocked(r)
 }
 
 // mightGo is couldGo for one whose flow is below its cap only where an endpoint's own limits let nobody go: the machine
 // may know that or not.
-func (o *world) mightGo(r *request) bool { return o.roomFor(r).below && !o.atCap(r) }
+func (o *world) mightGo(r *request) bool { return o.roomFor(r).below && !o.atCap(r) && !o.blocked(r) }
 
 // mayGo reports whether a request may go now: within the lower bound, for a release, or the upper, for a bypass.
 func (o *world) mayGo(r *request, upper bool) bool {
@@ -312,13 +312,13 @@ func (o *world) mayGo(r *request, upper bool) bool {
 		return false
 	}
 	f := o.roomFor(r)
-	return f.open && (f.lower || upper && f.upper)
+	return f.open && (f.lower || upper && f.upper) && !o.blocked(r)
 }
 
 // mayBePromoted is mayGo for the head of a starved tier.
 func (o *world) mayBePromoted(r *request) bool {
 	f := o.roomFor(r)
-	return o.poolBelow(true) && !o.atCap(r) && f.open && f.upper
+	return o.poolBelow(true) && !o.atCap(r) && f.open && f.upper && !o.blocked(r)
 }
 
 // busy reports whether a ready endpoint has a request.
