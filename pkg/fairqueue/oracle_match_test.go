@@ -20,6 +20,14 @@ func TestMatchesAgainstOracle(t *testing.T) {
 	}
 }
 
+// With FairShare a flow can take a turn though its counter is behind that of the flow whose turn it is, by its wait bonus. Its
+// turn brings it nowhere that its own would not have: a flow that comes is lifted as after any other dispatch.
+func TestMatchesOfThoseBehind(t *testing.T) {
+	for _, seed := range []uint64{4992, 5615, 5776, 9409, 12024, 14333, 18440} {
+		begin(t, randomBytes(seed+5000, 1500), seed<<60-50<<virtualBits, true).run()
+	}
+}
+
 // match lets any of those that may take the turn of want take it.
 func (d *duel) match(c Candidate, want *waiter) (Candidate, *waiter) {
 	others := d.below(8) > 0

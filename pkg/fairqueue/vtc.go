@@ -130,7 +130,7 @@ func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (
 	if in.matched && in.front.before(in.virtual) {
 		in.matched = false
 	}
-	if at != st.start {
+	if at.before(st.start) {
 		in.matchedTo(st.start + increment(r.Cost, s.weight))
 	}
 	return v.dispatch(l, s, st, at, r, p)
