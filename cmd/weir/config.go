@@ -26,6 +26,12 @@ const configUsage = `Usage:
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
   weir config import --from dynamo FILE        the same for the FILE of Dynamo's policy-class queues
   weir config import --from mindrouter FILE    the same for a FILE with the environment variables of MindRouter
+  weir config import --from litellm [--endpoints OUT] FILE
+                                               the same for the FILE of LiteLLM's proxy, and its engines into OUT, for
+                                               epp's --endpoints-file
+  weir config import --from production-stack [--endpoints OUT] FILE
+                                               the same for a FILE with the arguments of production-stack's router, or its
+                                               dynamic configuration
 
 FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp.
 Profiles: `
@@ -56,7 +62,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	case "validate":
 		return validateFiles(*profile, file, *endpoints, stdout, stderr)
 	default:
-		return importConfig(*from, file, stdout, stderr)
+		return importConfig(*from, file, *endpoints, stdout, stderr)
 	}
 }
 
@@ -75,8 +81,10 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 		return fmt.Errorf("--profile: %q: is for show and validate only", profile)
 	case from != "" && command != "import":
 		return fmt.Errorf("--from: %q: is for import only", from)
-	case withEndpoints && command != "validate":
-		return errors.New("--endpoints: is for validate only")
+	case withEndpoints && command == "show":
+		return errors.New("--endpoints: is for validate and import only")
+	case withEndpoints && command == "import" && !knowsEngines(from):
+		return fmt.Errorf("--endpoints: --from %s: its file has no engines", from)
 	case withEndpoints && endpoints == "":
 		return errors.New("--endpoints: must name a FILE")
 	case withEndpoints && profile != "" && len(files) == 0:
@@ -87,7 +95,7 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 		return fmt.Errorf("import: --from must name the system that the FILE comes from: %s", systems)
 	case command == "import" && importers[from] == nil:
 		return fmt.Errorf("--from: %q: must be %s", from, systems)
-	case command != "show" && len(files) == 0 && !withEndpoints:
+	case command == "import" && len(files) == 0, command == "validate" && len(files) == 0 && !withEndpoints:
 		return fmt.Errorf("%s: must be followed by a FILE", command)
 	case len(files) > 1:
 		return fmt.Errorf("%s: %q: only one FILE is allowed", command, files[1])
@@ -198,32 +206,68 @@ func readInput(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// importers convert another system's configuration to a document, with notes for the operator.
-var importers = map[string]func(text []byte) (config.Document, []string, error){
-	"dynamo":     config.ImportDynamo,
-	"mindrouter": config.ImportMindRouter,
-	"smg":        config.ImportSMG,
+// importers convert another system's configuration to a document, with notes for the operator and, if the file has them,
+// the engines.
+var importers = map[string]func(text []byte) (config.Imported, error){
+	"dynamo":           withoutEngines(config.ImportDynamo),
+	"litellm":          config.ImportLiteLLM,
+	"mindrouter":       withoutEngines(config.ImportMindRouter),
+	"production-stack": config.ImportProductionStack,
+	"smg":              withoutEngines(config.ImportSMG),
 }
 
-// importConfig prints another system's configuration as ours on stdout, and the notes on stderr.
-func importConfig(from, file string, stdout, stderr io.Writer) int {
+func withoutEngines(read func([]byte) (config.Document, []string, error)) func([]byte) (config.Imported, error) {
+	return func(text []byte) (config.Imported, error) {
+		d, notes, err := read(text)
+		return config.Imported{Document: d, Notes: notes}, err
+	}
+}
+
+// knowsEngines reports whether the files of a system list its engines.
+func knowsEngines(from string) bool { return from == "litellm" || from == "production-stack" }
+
+// importConfig prints another system's configuration as ours on stdout, and the notes on stderr. It writes the engines into
+// a new file, unless endpoints is "".
+func importConfig(from, file, endpoints string, stdout, stderr io.Writer) int {
 	text, err := readInput(file)
 	if err != nil {
 		return failed(stderr, err)
 	}
-	d, notes, err := importers[from](text)
+	imported, err := importers[from](text)
 	if err != nil {
 		return failed(stderr, fmt.Errorf("%s: %w", file, err))
 	}
-	overlay, err := d.MarshalOverlay()
+	overlay, err := imported.Document.MarshalOverlay()
 	if err != nil {
 		return failed(stderr, err)
 	}
-	for _, note := range notes {
+	switch {
+	case endpoints != "":
+		if err := writeEngines(endpoints, imported.Engines); err != nil {
+			return failed(stderr, err)
+		}
+	case len(imported.Engines) > 0:
+		imported.Notes = append(imported.Notes, "--endpoints OUT writes its engines into a file for epp's --endpoints-file")
+	}
+	for _, note := range imported.Notes {
 		_, _ = fmt.Fprintf(stderr, "%s: note: %s\n", file, printableLine(note))
 	}
 	_, _ = stdout.Write(overlay)
 	return 0
+}
+
+// writeEngines writes the engines into a file that must not exist.
+func writeEngines(name string, engines []config.Engine) error {
+	text, err := config.MarshalEngines(engines)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("--endpoints: %w", err)
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
 }
 
 // printableLine returns a note as a single printable line, whatever names the file contains.

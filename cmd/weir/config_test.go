@@ -148,12 +148,14 @@ func TestConfigArguments(t *testing.T) {
 		"show --from=smg":                      `--from: "smg": is for import only`,
 		"validate":                             "validate: must be followed by a FILE",
 		"validate a b c":                       `validate: "b": only one FILE is allowed`,
-		"import foo":                           "import: --from must name the system that the FILE comes from: dynamo, mindrouter, smg",
-		"import --from=":                       "import: --from must name the system that the FILE comes from: dynamo, mindrouter, smg",
-		"import --from vllm foo":               `--from: "vllm": must be dynamo, mindrouter, smg`,
+		"import foo":                           "import: --from must name the system that the FILE comes from: dynamo, litellm, mindrouter, production-stack, smg",
+		"import --from=":                       "import: --from must name the system that the FILE comes from: dynamo, litellm, mindrouter, production-stack, smg",
+		"import --from vllm foo":               `--from: "vllm": must be dynamo, litellm, mindrouter, production-stack, smg`,
 		"import --from=smg":                    "import: must be followed by a FILE",
 		"import --from=smg a b":                `import: "b": only one FILE is allowed`,
-		"show --endpoints a":                   "--endpoints: is for validate only",
+		"show --endpoints a":                   "--endpoints: is for validate and import only",
+		"import --from=smg --endpoints a b":    "--endpoints: --from smg: its file has no engines",
+		"import --from=litellm --endpoints a":  "import: must be followed by a FILE",
 		"validate --endpoints":                 "flag needs an argument: --endpoints",
 		"validate --endpoints=":                "--endpoints: must name a FILE",
 		"validate --endpoints - -":             "--endpoints: only one FILE can be standard input",
@@ -168,6 +170,37 @@ func TestConfigArguments(t *testing.T) {
 		first, rest, _ := strings.Cut(stderr.String(), "\n")
 		if first != "weir config: "+want || !strings.HasPrefix(rest, "Usage:") || stdout.Len() > 0 {
 			t.Errorf("%s: %s%s", arguments, stderr.String(), stdout.String())
+		}
+	}
+}
+
+// The engines of an imported file become a file of endpoints that suits its configuration, and no file is overwritten.
+func TestImportEngines(t *testing.T) {
+	dir := t.TempDir()
+	for from, text := range map[string]string{
+		"litellm": "model_list:\n- { model_name: chat, litellm_params: { model: hosted_vllm/llama, api_base: 'http://10.0.0.1:8000/v1', " +
+			"max_parallel_requests: 64 } }\n",
+		"production-stack": "--service-discovery static --static-backends http://10.0.0.1:8000 --static-models llama --static-aliases chat:llama",
+	} {
+		their, endpoints, ours := filepath.Join(dir, from), filepath.Join(dir, from+"-endpoints.yaml"), filepath.Join(dir, from+".yaml")
+		if err := os.WriteFile(their, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		arguments := []string{"config", "import", "--from", from, "--endpoints", endpoints, their}
+		var stdout, stderr bytes.Buffer
+		if code := run(arguments, &stdout, &stderr); code != 0 || stderr.Len() > 0 {
+			t.Fatalf("%s: exit code %d: %s", from, code, &stderr)
+		}
+		if err := os.WriteFile(ours, stdout.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stdout.Reset()
+		if code := run([]string{"config", "validate", "--endpoints", endpoints, ours}, &stdout, &stderr); code != 0 ||
+			!strings.Contains(stdout.String(), "valid (endpoints: 1)") || strings.Contains(stdout.String(), "warning") {
+			t.Errorf("%s: exit code %d: %s%s", from, code, &stdout, &stderr)
+		}
+		if code := run(arguments, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "file exists") {
+			t.Errorf("%s: a file is overwritten: exit code %d: %s", from, code, &stderr)
 		}
 	}
 }

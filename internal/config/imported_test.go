@@ -1,0 +1,160 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each file of another system in testdata gives the document, the engines and the notes beside it; the document reads back.
+// No secret is printed.
+func TestImportsWithEngines(t *testing.T) {
+	for pattern, read := range map[string]func([]byte) (Imported, error){
+		"litellm/*.yaml": ImportLiteLLM, "production-stack/*.args": ImportProductionStack,
+	} {
+		files, err := filepath.Glob(filepath.Join("testdata", filepath.FromSlash(pattern)))
+		if err != nil || len(files) < 2 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			im, err := read(text)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			written, err := im.Document.MarshalOverlay()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := Load(source(string(written))); err != nil || !reflect.DeepEqual(back, im.Document) {
+				t.Errorf("%s: read back: %v\n%s", file, err, written)
+			}
+			engines, err := MarshalEngines(im.Engines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			fmt.Fprintf(&out, "%s---\n%s", written, engines)
+			for _, note := range im.Notes {
+				fmt.Fprintf(&out, "# note: %s\n", note)
+			}
+			if strings.Contains(out.String(), "secret") {
+				t.Errorf("%s: a secret is printed:\n%s", file, &out)
+			}
+			golden(t, strings.TrimSuffix(file, filepath.Ext(file))+".txt", out.Bytes())
+		}
+	}
+}
+
+// The contents of LiteLLM's file arrive: engines with their slots and models, models with weights, aliases, shares and limits.
+func TestImportLiteLLMConverts(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "litellm", "team.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := ImportLiteLLM(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Engine{
+		{Address: "10.0.0.1:8000", Slots: 64, Models: []string{"meta-llama/Llama-3.1-8B-Instruct"}},
+		{Address: "10.0.0.2:8000", Models: []string{"meta-llama/Llama-3.1-70B-Instruct"}},
+		{Address: "[2001:db8::7]:8000", Models: []string{"BAAI/bge-m3"}},
+	}
+	if !reflect.DeepEqual(im.Engines, want) {
+		t.Errorf("engines %+v", im.Engines)
+	}
+	targets := map[string][]ModelTarget{}
+	for _, m := range im.Document.Models {
+		targets[m.Name] = m.Targets
+	}
+	both := []ModelTarget{{Name: "meta-llama/Llama-3.1-8B-Instruct", Weight: 3}, {Name: "meta-llama/Llama-3.1-70B-Instruct", Weight: 1}}
+	if !reflect.DeepEqual(targets, map[string][]ModelTarget{
+		"chat": both, "gpt-4": both, "hidden": both, "BAAI/bge-m3": nil, "far": {{Name: "qwen3", Weight: 1}},
+	}) {
+		t.Errorf("models %+v", targets)
+	}
+	d := im.Document
+	if d.Roles["prod"].Weight != 3*d.Roles["dev"].Weight || d.Flows.DefaultRole != "user" || d.Roles["user"].Quota.Tokens != 20_000 {
+		t.Errorf("roles %+v, default %q", d.Roles, d.Flows.DefaultRole)
+	}
+	if d.RequestQueueController.MaxInFlightPerFlow != 20 {
+		t.Errorf("%d in flight per flow", d.RequestQueueController.MaxInFlightPerFlow)
+	}
+}
+
+// A value that cannot be converted is an error that names it and its place; nothing panics.
+func TestImportsRefuse(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "must be a mapping with model_list",
+		"a: [":                         "not YAML",
+		"model_list: 3":                `model_list: "3": must be a list (line 1)`,
+		"model_list:\n- {}":            "model_list[0].model_name",
+		"model_list:\n- model_name: m": "model_list[0].litellm_params.model",
+		"router_settings: [1]":         `router_settings: "a list": must be a mapping`,
+		"general_settings: {max_parallel_requests: many}":                                                   `general_settings.max_parallel_requests: "many": must be a whole number`,
+		"router_settings: {model_group_alias: {a: b}}":                                                      `router_settings.model_group_alias.a: "b": must be a model_name`,
+		"litellm_settings: {priority_reservation: {a: -1}}":                                                 "litellm_settings.priority_reservation.a",
+		"model_list:\n- {model_name: m, litellm_params: {model: m, api_base: 'http://1.2.3.4', weight: 0}}": "litellm_params.weight",
+	} {
+		if _, err := ImportLiteLLM([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("litellm %q: %v, want %q", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                        "has no arguments of vLLM's router",
+		"python3 -m vllm_router":  "has no arguments of vLLM's router",
+		"--routing-logic fastest": `--routing-logic: "fastest": must be one of`,
+		"--routing-logic session": "--session-key",
+		"--service-discovery=dns": "--service-discovery",
+		"--static-backends http://1.2.3.4:1,http://1.2.3.5:1 --static-models a": "a model for each of the 2 static backends",
+		"--static-aliases chat": "must be ALIAS:MODEL",
+	} {
+		if _, err := ImportProductionStack([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("production-stack %q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Every argument of their router is converted or has its note.
+func TestImportProductionStackNamesEveryArgument(t *testing.T) {
+	for name := range stackInstead {
+		if slices.Contains(stackConverted, name) {
+			t.Errorf("--%s is converted and ignored", name)
+		}
+		im, err := ImportProductionStack([]byte("--routing-logic prefixaware --" + name + " 7"))
+		if err != nil || len(im.Notes) != 1 || !strings.Contains(im.Notes[0], "--"+name) {
+			t.Errorf("--%s: %v, %q", name, err, im.Notes)
+		}
+	}
+}
+
+func FuzzImportsWithEngines(f *testing.F) {
+	for _, pattern := range []string{"testdata/litellm/*.yaml", "testdata/production-stack/*.args"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, read := range []func([]byte) (Imported, error){ImportLiteLLM, ImportProductionStack} {
+			if im, err := read(text); err == nil {
+				if _, err := im.Document.MarshalOverlay(); err != nil {
+					t.Errorf("%v of %q", err, text)
+				}
+			}
+		}
+	})
+}
