@@ -4,9 +4,9 @@
 #
 #   hack/tool.sh helm
 #
-# Each tool is the module hack/tools/NAME, apart from Weir's: its go.mod names the command and pins the version, so a
-# newer one is `go get -tool` there (for kube-apiserver with its replaced modules). What was built is kept by version
-# and by a hash of go.mod and go.sum.
+# Each tool is the module hack/tools/NAME, apart from Weir's (prometheus shares promtool's): its go.mod names the command
+# and pins the version, so a newer one is `go get -tool` there (for kube-apiserver with its replaced modules). What was
+# built is kept by version and by a hash of go.mod and go.sum.
 #
 # KUBEBUILDER_ASSETS, if it is a directory that has the tool (as that of setup-envtest has kubectl), comes first.
 #
@@ -22,17 +22,21 @@ fail() {
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly root
 readonly name=${1:-}
-readonly module=${root}/hack/tools/${name}
+module=${root}/hack/tools/${name}
+[[ ${name} != prometheus ]] || module=${root}/hack/tools/promtool
+readonly module
 [[ -n ${name} && -f ${module}/go.mod ]] ||
-  fail "no tool '${name}'; there are: $(cd "${root}/hack/tools" && printf '%s ' *)"
+  fail "no tool '${name}'; there are: $(cd "${root}/hack/tools" && printf '%s ' *) prometheus"
 
 if [[ -n ${KUBEBUILDER_ASSETS:-} && -x ${KUBEBUILDER_ASSETS}/${name} ]]; then
   printf '%s\n' "${KUBEBUILDER_ASSETS}/${name}"
   exit 0
 fi
 
-# The line `tool COMMAND`, and the version of the module that has this command.
-command=$(awk '$1 == "tool" { print $2 }' "${module}/go.mod")
+# The line `tool COMMAND`, or that of a block which ends in the tool's name, and the version of the module that has it.
+command=$(awk -v name="/${name}" '$1 == "tool" && $2 != "(" { print $2 }
+  $1 == "tool" && $2 == "(" { block = 1; next } $1 == ")" { block = 0 }
+  block && substr($1, length($1) - length(name) + 1) == name { print $1 }' "${module}/go.mod")
 version=$(awk -v command="${command}/" '$1 == "require" { sub(/^require /, "") }
   index(command, $1 "/") == 1 && $2 ~ /^v/ { print $2; exit }' "${module}/go.mod")
 hash=$(cat "${module}/go.mod" "${module}/go.sum" | sha256sum | cut -c 1-8)
@@ -45,7 +49,9 @@ build() {
   # The module proxy has no tags of git to take the version from, and clients choose their API by it.
   [[ ${name} != kube-apiserver ]] || flags+=" -X k8s.io/component-base/version.gitVersion=${version}"
   [[ ${name} != helm ]] || flags+=" -X helm.sh/helm/v4/internal/version.version=${version}"
-  [[ ${name} != promtool ]] || tags=remove_all_sd # the clouds' libraries are most of its build, and rules need none
+  # The clouds' libraries are most of the build of promtool and prometheus, and neither rules nor loopback need them.
+  # Without the tag builtinassets Prometheus has no web interface, whose files the module lacks.
+  [[ ${module##*/} != promtool ]] || tags=remove_all_sd
   mkdir -p "${binary%/*}"
   (cd "${module}" && CGO_ENABLED=0 GOFLAGS='' GOWORK=off nice -n 5 go build -p "${BUILD_JOBS:-2}" -mod=readonly \
     -trimpath -buildvcs=false -tags "${tags}" -ldflags "${flags}" -o "${binary}.part" "${command}") &&
