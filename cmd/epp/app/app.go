@@ -159,7 +159,7 @@ func (a *App) wireTLS() (credentials.TransportCredentials, error) {
 		a.followed = append(a.followed, authorities.follow)
 	}
 	secure := newHandshakes(credentials.NewTLS(serverTLS(cert, o.spoken(), authorities)), a.log.WithName("tls"))
-	a.registry.MustRegister(secure.failed)
+	a.registry.MustRegister(secure.failed, cert.expiry())
 	a.handshakes = secure.told
 	return secure, nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-epp/weir/pkg/datastore"
 )
@@ -75,6 +76,14 @@ func (c *certificate) follow(files *datastore.Files) error {
 		c.log.Info("certificate", "file", c.crt, "subject", leaf.Subject.String(), "until", leaf.NotAfter.UTC())
 	}
 	return errors.Join(files.Follow(c.crt, reload), files.Follow(c.key, reload))
+}
+
+// expiry returns the metric with the end of the certificate's validity.
+func (c *certificate) expiry() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "weir_tls_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate of the ext_proc port expires, in seconds since 1970.",
+	}, func() float64 { return float64(c.current.Load().Leaf.NotAfter.Unix()) })
 }
 
 func selfSigned() (*tls.Certificate, error) {
