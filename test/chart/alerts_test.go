@@ -114,20 +114,33 @@ func TestAlertsAskForMetricsThatExist(t *testing.T) {
 	}
 }
 
-// Every alert has what to do about it on the page that it names.
+// Every alert has a paragraph on the page that it names, with a command to look or a metric, and no paragraph is of an alert
+// that there is not.
 func TestAlertsHaveRunbooks(t *testing.T) {
-	page := readFile(t, "../../docs/troubleshooting.md")
+	paragraphs := map[string]string{}
+	for _, section := range strings.Split(readFile(t, "../../docs/runbooks.md"), "\n### ")[1:] {
+		alert, text, _ := strings.Cut(section, "\n")
+		paragraphs[alert] = text
+	}
 	rules, _ := alerts(t)
 	for _, r := range rules {
-		if !strings.Contains(page, "\n### "+r.Alert+"\n") {
-			t.Errorf("docs/troubleshooting.md has no heading %s", r.Alert)
+		text, has := paragraphs[r.Alert]
+		delete(paragraphs, r.Alert)
+		switch {
+		case !has:
+			t.Errorf("docs/runbooks.md has no heading %s", r.Alert)
+		case !regexp.MustCompile("`(?:kubectl|curl|weir|weir_\\w+)\\b").MatchString(text):
+			t.Errorf("%s has no command to look: %s", r.Alert, text)
 		}
-		if want := "docs/troubleshooting.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+		if want := "docs/runbooks.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
 			t.Errorf("%s leads to %q, want %s", r.Alert, r.Annotations["runbook_url"], want)
 		}
 		if r.Labels["severity"] == "" {
 			t.Errorf("%s has no severity", r.Alert)
 		}
+	}
+	for alert := range paragraphs {
+		t.Errorf("docs/runbooks.md has a paragraph %s, and there is no such alert", alert)
 	}
 	published := render(t, minimal, "metrics: { prometheusRule: { enabled: true, runbookURL: https://example.com/t } }\n")
 	first := published.get(t, "PrometheusRule/llama-weir").text("spec", "groups", 0, "rules", 0, "annotations", "runbook_url")
