@@ -40,7 +40,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check facts integration pages ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: race-cluster test-kube test-chart pages-cluster test-browser ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium
+test-cluster: race-cluster test-kube test-chart pages-cluster test-browser dashboards-check observe ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -128,13 +128,27 @@ test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize ove
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
 		$(GO) test -count=1 -vet=off -timeout 30m ./test/chart
 
+.PHONY: observe
+observe: envoy test-kube-assets tools ## the questions of the dashboard and the alerts, each with its fault, by a real Prometheus
+	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) \
+		$(GO) test -count=1 -vet=off -timeout 20m -parallel 12 ./test/observe
+
+.PHONY: dashboards
+dashboards: ## write the chart's dashboards from hack/dashboards; needs npm and node 20
+	hack/dashboards.sh
+
+.PHONY: dashboards-check
+dashboards-check: ## the chart's dashboards are those that hack/dashboards makes
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && hack/dashboards.sh "$$made" && \
+		diff -r "$$made" charts/weir/files/dashboards || { echo 'make dashboards' >&2; exit 1; }
+
 .PHONY: test-kube-assets
 test-kube-assets: ## build kube-apiserver and etcd into the cache unless KUBEBUILDER_ASSETS names them (once)
 	@hack/kube.sh >/dev/null
 
 .PHONY: tools
-tools: ## build helm, promtool and kubectl into the cache (once)
-	@for tool in helm promtool kubectl; do hack/tool.sh $$tool >/dev/null || exit; done
+tools: ## build helm, promtool, prometheus and kubectl into the cache (once)
+	@for tool in helm promtool prometheus kubectl; do hack/tool.sh $$tool >/dev/null || exit; done
 
 .PHONY: pages
 pages: envoy ## the commands of README.md and of the pages in docs

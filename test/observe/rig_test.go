@@ -1,0 +1,254 @@
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/modelsim"
+)
+
+// patience bounds everything that a test waits for.
+const patience = 90 * time.Second
+
+// tenantHeader names a request's flow. Clients of a rig are a trusted hop, unlike in the shipped file.
+const tenantHeader = "x-llm-d-inference-fairness-id"
+
+// setup describes a rig. The zero value is the recommended Envoy and profile, and two engines of four slots.
+type setup struct {
+	name    string
+	config  string // Weir's YAML, without apiVersion and kind
+	engines []modelsim.Config
+	flags   []string // further flags of epp
+	edit    func(envoyrun.Bootstrap) error
+
+	environment []string // of epp, beside the test's
+}
+
+// rig is an installation of Weir that Prometheus scrapes, as a job of its name.
+type rig struct {
+	t          *testing.T
+	name       string
+	with       setup
+	prometheus *prometheus
+	engines    []*modelsim.Server
+	epp        *epp
+	envoys     []*envoyrun.Envoy
+	clients    *http.Client
+	began      time.Time
+
+	ctx context.Context // ends with the test, before the processes do
+}
+
+// epp is the real binary as a process.
+type epp struct {
+	*child.Process
+	config           string // file
+	address, metrics string // ip:port each
+}
+
+// newRig returns a rig of which nothing runs yet.
+func newRig(t *testing.T, with setup) *rig {
+	t.Helper()
+	r := &rig{t: t, name: with.name, with: with, prometheus: shared.get(t), ctx: t.Context()}
+	r.clients = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	return r
+}
+
+// start starts a rig, and has Prometheus scrape it.
+func start(t *testing.T, with setup) *rig {
+	t.Helper()
+	r := newRig(t, with)
+	if with.engines == nil {
+		with.engines = two(slots(4, 100*time.Millisecond))
+	}
+	for _, config := range with.engines {
+		engine, err := modelsim.Start(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(engine.Close)
+		r.engines = append(r.engines, engine)
+	}
+	r.epp = startEPP(t, with, append([]string{"--endpoints=" + strings.Join(r.addresses(), ",")}, with.flags...))
+	r.envoy(r.addresses(), with.edit)
+	r.scraped()
+	return r
+}
+
+// scraped has Prometheus scrape the rig as it is now, and evaluate its alerts.
+func (r *rig) scraped() {
+	r.t.Helper()
+	labels := func(job, pod string) map[string]string {
+		return map[string]string{"namespace": namespace, "job": job, "pod": pod}
+	}
+	targets := []target{{[]string{r.epp.metrics}, labels(r.name, "weir-0")}}
+	for i, envoy := range r.envoys {
+		targets = append(targets, target{
+			[]string{strings.TrimPrefix(envoy.StatsURL(), "http://")}, labels(r.name+"/envoy", fmt.Sprintf("envoy-%d", i)),
+		})
+	}
+	r.prometheus.scrape(r.t, r.name, targets)
+	if r.began.IsZero() {
+		r.began = time.Now()
+		r.prometheus.evaluate(r.t, r.name, rulesOf(r.t, r.name))
+	}
+}
+
+// addresses are those of the engines.
+func (r *rig) addresses() []string {
+	all := make([]string, len(r.engines))
+	for i, engine := range r.engines {
+		all[i] = engine.Address()
+	}
+	return all
+}
+
+// envoy starts one more Envoy before the same Weir, with these engines.
+func (r *rig) envoy(engines []string, edit func(envoyrun.Bootstrap) error) *envoyrun.Envoy {
+	r.t.Helper()
+	// Not t.Context(): that ends before the cleanup that stops Envoy in order.
+	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
+		Config: "recommended", Weir: r.epp.address, ModelServers: engines,
+		Edit: envoyrun.Edits(envoyrun.KeepHeader(tenantHeader), edit),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(envoy.Kill)
+	r.envoys = append(r.envoys, envoy)
+	return envoy
+}
+
+// startEPP starts the binary with a configuration and further flags.
+func startEPP(t *testing.T, with setup, flags []string) *epp {
+	t.Helper()
+	dir := t.TempDir()
+	e := &epp{config: filepath.Join(dir, "weir.yaml")}
+	e.configure(t, with.config)
+	ports, log := filepath.Join(dir, "ports.json"), child.LogFile(filepath.Join(dir, "epp.log"))
+	cmd := exec.Command(binaries.Path(binaries.EPP), append([]string{
+		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
+		"--secure-serving=false", "--ports-file=" + ports, "--config-file=" + e.config, "--min-drain=0s",
+	}, flags...)...)
+	cmd.Env = append(os.Environ(), with.environment...)
+	file, err := log.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd.Stdout, cmd.Stderr = file, file
+	if e.Process, err = child.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = e.Kill()
+		if t.Failed() {
+			t.Logf("end of epp's log:\n%s", child.Tail(log.String(), 20))
+		}
+	})
+	var at struct{ GRPC, Metrics int }
+	eventually(t, "epp listens", func() error {
+		if e.Ended() {
+			t.Fatalf("epp ended: %v\n%s", e.State(), log.String())
+		}
+		text, err := os.ReadFile(ports)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, &at)
+	})
+	e.address, e.metrics = fmt.Sprintf("127.0.0.1:%d", at.GRPC), fmt.Sprintf("127.0.0.1:%d", at.Metrics)
+	return e
+}
+
+// configure replaces the configuration.
+func (e *epp) configure(t *testing.T, text string) {
+	t.Helper()
+	text = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + text
+	if err := os.WriteFile(e.config+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(e.config+".new", e.config); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// send sends a request to an Envoy and returns its status, 0 if there was no answer.
+func (r *rig) send(ctx context.Context, envoy *envoyrun.Envoy, tenant string, header ...string) int {
+	const body = `{"model":"tiny","messages":[{"role":"user","content":"hello"}],"max_tokens":4}`
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, envoy.URL()+"/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("content-type", "application/json")
+	request.Header.Set(tenantHeader, tenant)
+	for i := 0; i+1 < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := r.clients.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+// load has clients of a tenant send one request after the other to the rig's first Envoy, until stop is called or the test
+// ends. A client whose request is not served sends the next one after a pause, as clients do.
+func (r *rig) load(clients int, tenant string, header ...string) (stop func()) {
+	return r.loadAt(r.envoys[0], clients, tenant, header...)
+}
+
+// loadAt is load at another Envoy.
+func (r *rig) loadAt(envoy *envoyrun.Envoy, clients int, tenant string, header ...string) (stop func()) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if r.send(ctx, envoy, tenant, header...) != http.StatusOK {
+					select {
+					case <-ctx.Done():
+					case <-time.After(100 * time.Millisecond):
+					}
+				}
+			}
+		})
+	}
+	stop = func() { cancel(); all.Wait() }
+	r.t.Cleanup(stop)
+	return stop
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, holds func() error) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		err := holds()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s: %v", patience, what, err)
+		}
+	}
+}
+
+func (r *rig) eventually(what string, holds func() error) {
+	r.t.Helper()
+	eventually(r.t, what, holds)
+}
