@@ -50,6 +50,7 @@ type tenant struct {
 	roused     []Endpoint        // where it was, and some of its waiters could go
 	fullIndex  int               // 1-based index in flowAccounts.full; 0: it is not there
 	role       string            // of its requests, that with the least cap
+	besides    []string          // the others in which requests have come since it was last idle
 	user       *userName         // nil if it is a tenant
 }
 

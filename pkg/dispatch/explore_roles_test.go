@@ -49,7 +49,7 @@ func (w *world) appendRoles(b []byte) []byte {
 		}
 	}
 	for _, t := range w.flows.inOrder() {
-		b = fmt.Append(b, t.key, t.role)
+		b = fmt.Append(b, t.key, t.role, t.besides)
 	}
 	return b
 }

@@ -34,10 +34,10 @@ func tenantsScene(seed uint64) *scene {
 				c.Queue.Roles[role] = fairqueue.RoleConfig{Weight: fairqueue.Weight(some[int64](r, 500_000, 1_000_000, 3_000_000))}
 			}
 		}
-		if caps { // at each reload in the same order
+		if caps { // a reload may give the least to another role
 			c.Roles = map[string]dispatch.RoleConfig{}
-			for i, role := range roleNames {
-				c.Roles[role] = dispatch.RoleConfig{MaxInFlight: least + 2*i + r.IntN(2)}
+			for i, role := range r.Perm(len(roleNames)) {
+				c.Roles[roleNames[role]] = dispatch.RoleConfig{MaxInFlight: least + 2*i + r.IntN(2)}
 			}
 		}
 		limit := func() quota.Limit { return quota.Limit{Tokens: some[int64](r, 20, 500, 5000), Window: window} }
@@ -61,7 +61,7 @@ func tenantsScene(seed uint64) *scene {
 	return s
 }
 
-// roleNames are the roles, that with the least cap first.
+// roleNames are the roles.
 var roleNames = []string{"s", "t", "u"}
 
 // whose is the tenant of a request, or its user where tenants have users: a role is theirs.

@@ -35,6 +35,7 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 		panic(fmt.Sprintf("dispatch: a configuration that was checked is refused: %v", err))
 	}
 	m.adopt(cfg)
+	m.reviseRoles()
 	m.times = m.placer.Times()
 	m.recountLeases()
 	m.ledger.Configure(cfg.Stock)

@@ -1,10 +1,13 @@
 package dispatch
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A tenant has the cap of its role. If its requests come with several roles, the least of their caps counts, from the first
 // request that it has here until it has none: no request opens places for those of a lesser role. Where tenants have users, a
-// role is a user's, and so is its cap.
+// role is a user's, and so is its cap. All its roles are known, since a reload may make another one the least.
 
 // cappedByRole reports whether any role has a cap.
 func (m *Machine) cappedByRole() bool {
@@ -36,8 +39,34 @@ func (m *Machine) takeRole(w *Waiter) {
 	if u := userOf(w); u != nil {
 		t = u.tenant
 	}
-	if t.waiting+t.inflight == 1 || m.mostOf(role) < m.mostOf(t.role) {
-		t.role = role
+	switch {
+	case t.waiting+t.inflight == 1:
+		t.role, t.besides = role, t.besides[:0]
+	case role == t.role || slices.Contains(t.besides, role):
+	default:
+		t.besides = append(t.besides, role)
+		m.leastRole(t)
+	}
+}
+
+// leastRole gives a tenant or a user the one of its roles that has the least cap.
+func (m *Machine) leastRole(t *tenant) {
+	for i, other := range t.besides {
+		if m.mostOf(other) < m.mostOf(t.role) {
+			t.role, t.besides[i] = other, t.role
+		}
+	}
+}
+
+// reviseRoles does that for all after a change of the configuration.
+func (m *Machine) reviseRoles() {
+	for _, accounts := range [...]map[string]*tenant{m.flows.known, m.users.known} {
+		for _, t := range accounts {
+			if len(m.config.Roles) == 0 { // nobody takes a role
+				t.role, t.besides = "", nil
+			}
+			m.leastRole(t)
+		}
 	}
 }
 

@@ -119,6 +119,27 @@ func TestCapsByRoleChange(t *testing.T) {
 	}
 }
 
+// A reload that turns round which of a tenant's roles has the least cap gives it the least of the new ones, also if the request
+// that came with that role has gone.
+func TestLeastRoleTurnsRound(t *testing.T) {
+	b := benchOfRoles(t, capsByRole)
+	all := []*Waiter{b.as("student", "mixed", 0)}
+	gone := b.as("admin", "mixed", 0)
+	for range 8 {
+		all = append(all, b.as("student", "mixed", 0))
+	}
+	b.want(gone, StageWaiting)
+	b.event(func() { b.Cancel(b.clock, gone, OutcomeClientCancelled) })
+	for _, c := range []struct{ student, admin, want int }{{6, 2, 2}, {3, 5, 3}, {0, 4, 3}, {0, 0, 3}, {7, 5, 5}} {
+		cfg := b.Config()
+		cfg.Roles = map[string]RoleConfig{"student": {MaxInFlight: c.student}, "admin": {MaxInFlight: c.admin}}
+		b.event(func() { _ = b.Configure(b.clock, cfg) })
+		if n := inFlight(all); n != c.want {
+			t.Errorf("%+v: %d in flight", c, n)
+		}
+	}
+}
+
 // Each tenant of a role has the role's quota alone; one with a quota of its own has that.
 func TestQuotaByRole(t *testing.T) {
 	b := benchOfRoles(t, func(c *Config) {
