@@ -159,5 +159,5 @@ func TestDoCertificatesHold(t *testing.T) {
 	r.red(past, "pod", "envoy-1")
 	r.loadAt(r.envoy(r.addresses(), nil), 2, "team") // in plain text
 	r.becomesRed(fails, "reason", "plaintext")
-	r.alarmed("WeirBypassed")
+	r.alarmed("WeirBypassed", "WeirCertificateExpires")
 }

@@ -72,7 +72,7 @@ func start(t *testing.T, with setup) *rig {
 	t.Helper()
 	r := newRig(t, with)
 	if with.engines == nil {
-		with.engines = two(slots(4, 100*time.Millisecond))
+		with.engines = two(slots(4, 200*time.Millisecond))
 	}
 	for _, config := range with.engines {
 		engine, err := modelsim.Start(config)
