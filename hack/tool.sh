@@ -5,8 +5,8 @@
 #   hack/tool.sh helm
 #
 # Each tool is the module hack/tools/NAME, apart from Weir's (prometheus shares promtool's): its go.mod names the command
-# and pins the version, so a newer one is `go get -tool` there (for kube-apiserver with its replaced modules). What was
-# built is kept by version and by a hash of go.mod and go.sum.
+# and pins the version, so a newer one is `go get -tool` there (for kube-apiserver with its replaced modules). The command
+# of otlpcollector is in the module itself. What was built is kept by version and by a hash of the module's files.
 #
 # KUBEBUILDER_ASSETS, if it is a directory that has the tool (as that of setup-envtest has kubectl), comes first.
 #
@@ -39,9 +39,9 @@ command=$(awk -v name="/${name}" '$1 == "tool" && $2 != "(" { print $2 }
   block && substr($1, length($1) - length(name) + 1) == name { print $1 }' "${module}/go.mod")
 version=$(awk -v command="${command}/" '$1 == "require" { sub(/^require /, "") }
   index(command, $1 "/") == 1 && $2 ~ /^v/ { print $2; exit }' "${module}/go.mod")
-hash=$(cat "${module}/go.mod" "${module}/go.sum" | sha256sum | cut -c 1-8)
+hash=$(cat "${module}"/* | sha256sum | cut -c 1-8)
 readonly command version hash
-readonly binary=${root}/.cache/tools/${name}/${version}-${hash}/${name}
+readonly binary=${root}/.cache/tools/${name}/${version:-own}-${hash}/${name}
 
 # build builds the command; a half of one never has the name of the whole.
 build() {
