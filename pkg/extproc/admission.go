@@ -49,6 +49,7 @@ func (st *mainStream) offer() error {
 		r.Deadline = d
 	}
 	st.recordOffer(r)
+	st.traceOffer()
 	var lease Lease
 	if q.PassesOn {
 		lease, err = s.controller.PassOn(r)

@@ -44,6 +44,7 @@ func readRequest(st *mainStream, m *extprocv3.ProcessingRequest) error {
 func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) (needsBody bool, err error) {
 	h, metadata := m.GetRequestHeaders(), m.GetMetadataContext()
 	st.beginLine(h)
+	st.beginTrace(h)
 	var headers request.Headers
 	addHeaders(&headers, st.cfg.rules, h.GetHeaders().GetHeaders())
 	needsBody, err = st.request.ReadHeaders(st.cfg.rules, &headers, &request.Input{

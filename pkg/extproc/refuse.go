@@ -60,6 +60,7 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
 	st.rejection = rej
 	st.recordRejection(rej)
+	st.traceRejection()
 	if !st.line.wanted {
 		return
 	}

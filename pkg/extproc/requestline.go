@@ -51,10 +51,10 @@ func (st *mainStream) outcome() flowcontrol.Outcome {
 	return flowcontrol.OutcomeDispatched
 }
 
-// tellEnd writes the request's line, and tells the tail. It is called once, after settle.
+// tellEnd writes the request's line, and tells the tail and the tracer. It is called once, after settle.
 func (st *mainStream) tellEnd() {
 	tailed := st.server.tailed() || st.rejection != nil && st.server.tail != nil
-	if !st.line.logged && !tailed {
+	if !st.line.logged && !tailed && st.trace == nil {
 		return
 	}
 	e := st.ended()
@@ -63,6 +63,10 @@ func (st *mainStream) tellEnd() {
 	}
 	if tailed {
 		st.server.tail.Ended(&e)
+	}
+	if st.trace != nil {
+		t := st.traced(&e)
+		st.server.tracer.Ended(&t)
 	}
 }
 

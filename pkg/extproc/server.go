@@ -35,6 +35,8 @@ type Dependencies struct {
 	NameRequests bool
 	// Tail is told of requests that have ended; it may be nil.
 	Tail Tail
+	// Tracer makes the spans of requests; nil: they have none.
+	Tracer Tracer
 }
 
 // NewServer returns a Server and registers its metrics. It returns an error if cfg is not valid or a metric is already
@@ -51,6 +53,7 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 		names:      deps.NameRequests,
 		tail:       deps.Tail,
 		records:    deps.Records,
+		tracer:     deps.Tracer,
 	}}
 	s.metrics = newMetrics(s.plateau.active.Load, s.memory.bytes)
 	if s.draw.source = deps.Rand; s.draw.source == nil {

@@ -19,6 +19,7 @@ type shared struct {
 	names      bool    // the controller wants the requests' IDs
 	records    Records // nil: none
 	tail       Tail    // told of requests that have ended; may be nil
+	tracer     Tracer  // makes their spans; nil: they have none
 
 	metrics    *metrics
 	elsewhere  *servedElsewhere

@@ -29,6 +29,8 @@ type mainStream struct {
 	line     requestLine
 	// record is that of the decision; nil: it has none (record.go).
 	record *decision.Record
+	// trace is for its spans; nil: it has none (spans.go).
+	trace *trace
 }
 
 // requestLine has the facts of a request that only the log and the tail need.
