@@ -40,7 +40,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check facts integration pages ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: race-cluster test-kube test-chart pages-cluster test-browser dashboards-check observe ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus
+test-cluster: race-cluster test-kube test-chart pages-cluster test-browser dashboards-check observe trace ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -166,6 +166,11 @@ test-browser: envoy chromium ## the front page of the debug port in a real Chrom
 screenshot: envoy chromium ## the picture of docs/status.md, of a real page
 	ENVOY=$$(hack/envoy.sh) CHROMIUM=$$(hack/chromium.sh) $(GO) test -count=1 -run 'TestScreenshot$$' ./test/browser \
 		-picture $(CURDIR)/docs/status.png
+
+.PHONY: trace
+trace: envoy ## spans of a real Envoy and of Weir in the OTLP receiver of the OpenTelemetry collector
+	@hack/tool.sh otlpcollector >/dev/null
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 10m ./test/trace
 
 .PHONY: e2e-vllm
 e2e-vllm: envoy openai ## a real vLLM on the CPU (6 GB in .cache), on a quiet machine: writes docs/e2e-vllm.md

@@ -15,7 +15,7 @@ import (
 var foreign = []string{
 	"# workload.yaml",
 	"# before envoy.filters.http.buffer", "# of ai_protocol_manager", "# The cluster weir of recommended.yaml",
-	"# The same, standing by", "# values.yaml", "# workload.yaml", "# pool.yaml", "# theirs.yaml", "# priority.yaml", "# policy.yaml",
+	"# in the HttpConnectionManager", "# in static_resources.clusters", "# The same, standing by", "# values.yaml", "# workload.yaml", "# pool.yaml", "# theirs.yaml", "# priority.yaml", "# policy.yaml",
 	"# weir.yaml\nrequestQueueController: { watermarkPerBackend: many }",
 }
 

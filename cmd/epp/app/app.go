@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/tracing"
 )
 
 // App is the whole program, wired. New makes it; Run runs it once.
@@ -28,6 +29,7 @@ type App struct {
 	metrics  ownMetrics
 	files    *datastore.Files // configuration, endpoints, certificate: those that are files and followed
 	pool     *Pool
+	tracer   *tracing.Tracer // nil: none
 
 	reading recordingReading
 	rates   rates
@@ -82,8 +84,11 @@ func New(options Options) (*App, error) {
 func (a *App) wire(d *config.Document) error {
 	a.healthServer, a.health = newHealthServer()
 	a.readiness = newReadiness(a.health)
-	var err error
-	a.pool, err = newPool(&a.options, d, a.registry, a.log, a.readiness.set)
+	err := a.trace()
+	if err != nil {
+		return err
+	}
+	a.pool, err = newPool(&a.options, d, a.registry, a.log, a.spans(), a.readiness.set)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -27,6 +28,7 @@ type flags struct {
 	keys     []config.Flag
 
 	metricsAuth bool
+	tracing     bool
 
 	set    *pflag.FlagSet
 	groups []group
@@ -181,6 +183,8 @@ func (f *flags) stopping(s *pflag.FlagSet) {
 			"come from Kubernetes)")
 	s.BoolVar(&f.MetricAliases, "metric-aliases", f.MetricAliases,
 		"export the metrics that autoscalers read from llm-d's and GIE's endpoint pickers, under their names")
+	s.BoolVar(&f.tracing, "tracing", false,
+		"send spans of requests by OTLP to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names (default http://localhost:4317)")
 	s.BoolVar(&f.validate, "validate", false, "check the flags and the configuration, report the problems, and exit")
 	s.BoolVar(&f.version, "version", false, "print the version and exit")
 }
@@ -222,7 +226,7 @@ func (f *flags) parse(args []string) error {
 		problems = append(problems, fmt.Errorf("--v: %d: must be from 0 to %d", f.verbosity, maxVerbosity))
 	}
 	f.overrideKeys()
-	problems = append(problems, f.refuseForeign(), f.Validate())
+	problems = append(problems, f.readTracing(os.Getenv), f.refuseForeign(), f.Validate())
 	return errors.Join(problems...)
 }
 

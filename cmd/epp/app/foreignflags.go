@@ -32,7 +32,6 @@ var foreignFlags = []struct {
 	{"log-level", "the log's verbosity is --v", false},
 	{"metrics-staleness-threshold", "readings of engines expire over 3 to 10 s", false},
 	{"refresh-prometheus-metrics-interval", "metrics are always up to date", false},
-	{"tracing", "there are no traces yet", true},
 	{"zap-devel", "the log's encoding is --zap-encoder", true},
 	{"zap-log-level", "the log's verbosity is --v", false},
 	{"zap-stacktrace-level", "errors that are defects have their stack", false},

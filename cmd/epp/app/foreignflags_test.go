@@ -37,7 +37,7 @@ func TestChartsOfOthers(t *testing.T) {
 func TestForeignFlagsWarnOnce(t *testing.T) {
 	f := newFlags()
 	args := []string{
-		"--endpoints=192.0.2.1:8000", "--tracing=false", "--health-checking", "--metrics-staleness-threshold=2s",
+		"--endpoints=192.0.2.1:8000", "--zap-devel=false", "--health-checking", "--metrics-staleness-threshold=2s",
 		"--engine-label-key=\"a:b\"",
 	}
 	if err := f.parse(args); err != nil {
@@ -56,7 +56,7 @@ func TestForeignFlagsWarnOnce(t *testing.T) {
 			t.Errorf("%s does not name %s", lines[0], want)
 		}
 	}
-	if strings.Contains(lines[0], "--tracing") {
+	if strings.Contains(lines[0], "--zap-devel") {
 		t.Errorf("%s names a flag that turns off what is not there", lines[0])
 	}
 }

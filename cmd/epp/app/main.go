@@ -38,6 +38,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	defer flush()
 	f.Log = log
 	f.warnForeign(log)
+	f.warnTracing()
 	if f.validate {
 		return validate(&f.Options, stdout, stderr)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-epp/weir/pkg/datastore/kube"
 	"github.com/weir-epp/weir/pkg/extproc"
+	"github.com/weir-epp/weir/pkg/tracing"
 )
 
 // metricsDoc is the page that has a row for each metric.
@@ -69,6 +70,8 @@ func exportedMetrics(t *testing.T) map[string]string {
 	options.Endpoints, options.EndpointsFile = nil, file
 	options.SecureServing = true
 	options.KVEvents.Port = "5557"
+	cfg := tracing.DefaultConfig()
+	options.Tracing = &cfg
 	a := start(t, options).App
 
 	d := &descriptions{metrics: map[string]string{}}

@@ -22,10 +22,10 @@ import (
 )
 
 // newPool makes the pool that the options name, from the core outwards. It opens nothing that would have to be closed.
-// Its metrics are registered at registry, with the label pool if it comes from Kubernetes. set is called with the
-// conditions of readiness that depend on the pool: at once if they do not hold yet, and when they change.
+// Its metrics are registered at registry, with the label pool if it comes from Kubernetes. tracer may be nil. set is called
+// with the conditions of readiness that depend on the pool: at once if they do not hold yet, and when they change.
 func newPool(
-	o *Options, d *config.Document, registry prometheus.Registerer, log logr.Logger, set func(condition, bool),
+	o *Options, d *config.Document, registry prometheus.Registerer, log logr.Logger, tracer extproc.Tracer, set func(condition, bool),
 ) (*Pool, error) {
 	p := &Pool{log: log.WithName("pool"), registerer: registry}
 	if label := o.poolLabel(); label != "" {
@@ -59,7 +59,7 @@ func newPool(
 		Controller: extproc.Controlled(p.controller),
 		Picker:     picker{&p.prepared, &p.lengths, p.index, &p.adapters},
 		Log:        log.WithName("extproc"),
-		Registerer: p.registerer, NameRequests: p.recorder != nil, Records: p.records, Tail: &p.tail,
+		Registerer: p.registerer, NameRequests: p.recorder != nil, Records: p.records, Tail: &p.tail, Tracer: tracer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("app: %w", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore/scrape"
 	"github.com/weir-epp/weir/pkg/invalid"
 	"github.com/weir-epp/weir/pkg/leader"
+	"github.com/weir-epp/weir/pkg/tracing"
 )
 
 // Actions at the start if the configuration is invalid.
@@ -126,6 +127,8 @@ type Options struct {
 	MetricAliases bool
 	// Pprof serves /debug/pprof on the debug port (--enable-pprof).
 	Pprof bool
+	// Tracing says where the spans of requests go; nil: they have none (--tracing, and the environment).
+	Tracing *tracing.Config
 
 	// Log is where the program logs; the zero value discards.
 	Log logr.Logger

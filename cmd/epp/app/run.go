@@ -24,6 +24,9 @@ func (a *App) Run(ctx context.Context) error {
 	parts.Go(func() error { return serve(a.grpcServer, a.listeners.grpc) })
 	parts.Go(func() error { return serve(a.healthServer, a.listeners.health) })
 	parts.Go(func() error { return serveHTTP(a.metricsServer, a.listeners.metrics, "metrics") })
+	if a.tracer != nil {
+		parts.Go(func() error { return a.tracer.Run(work) })
+	}
 	if a.listeners.debug != nil {
 		parts.Go(func() error { return serveHTTP(a.debugServer, a.listeners.debug, "debugging") })
 	}
@@ -53,6 +56,9 @@ func (a *App) started() error {
 		"secure", a.options.SecureServing, "endpoints", a.pool.store.Current().Len())
 	d := a.Config()
 	a.log.Info("the configuration in use", a.inUse(&d)...)
+	if t := a.options.Tracing; t != nil {
+		a.log.Info("spans of requests go to a collector", "endpoint", t.Endpoint, "protocol", t.Protocol, "sampler", t.Sampler.Description())
+	}
 	a.readiness.set(listening, true)
 	if a.options.PortsFile == "" {
 		return nil

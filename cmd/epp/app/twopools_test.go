@@ -34,7 +34,7 @@ func TestTwoPools(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := true
-		p, err := newPool(&o, &document, registry, logr.Discard(), func(c condition, is bool) {
+		p, err := newPool(&o, &document, registry, logr.Discard(), nil, func(c condition, is bool) {
 			if c == synced {
 				known = is
 			}
