@@ -29,7 +29,9 @@ var matrix = map[string]string{
 	"PodMonitor": minimal + "metrics: { auth: { enabled: false }, podMonitor: { enabled: true } }\n",
 	"alerts": minimal + "metrics: { prometheusRule: { enabled: true, labels: { release: prometheus }, alertLabels: { team: inference }, " +
 		"runbookURL: https://example.com/troubleshooting } }\n",
-	"autoscaling": minimal + "autoscaling: { enabled: true, target: { name: llama } }\n",
+	"tracing":          minimal + "tracing: { enabled: true, endpoint: \"http://collector:4317\" }\n",
+	"traces over HTTP": minimal + "tracing: { enabled: true, endpoint: \"https://collector\", protocol: http/protobuf, sampler: traceidratio, samplerArg: \"0.1\" }\n",
+	"autoscaling":      minimal + "autoscaling: { enabled: true, target: { name: llama } }\n",
 	"autoscaling by selector": "pool: { source: Selector, matchLabels: { app: llama, role: decode } }\n" +
 		"autoscaling: { enabled: true, target: { name: llama } }\n",
 	"no budget":        minimal + "podDisruptionBudget: { enabled: false }\n",

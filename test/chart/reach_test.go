@@ -155,6 +155,14 @@ var reach = map[string]struct {
 		"ClusterRoleBinding/inference.llama-weir-metrics-reader subjects": "[{kind: ServiceAccount, name: prometheus, namespace: monitoring}]",
 		"ClusterRoleBinding/inference.llama-weir-metrics-reader roleRef":  "{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: inference.llama-weir-metrics-reader}",
 	}},
+	"tracing": {minimal + "tracing: { enabled: true, endpoint: \"https://collector\", protocol: http/protobuf, sampler: traceidratio, samplerArg: \"0.1\" }\n", map[string]string{
+		"Deployment/llama-weir spec template spec containers epp env OTEL_EXPORTER_OTLP_ENDPOINT value": "https://collector",
+		"Deployment/llama-weir spec template spec containers epp env OTEL_EXPORTER_OTLP_PROTOCOL value": "http/protobuf",
+		"Deployment/llama-weir spec template spec containers epp env OTEL_TRACES_SAMPLER value":         "traceidratio",
+		"Deployment/llama-weir spec template spec containers epp env OTEL_TRACES_SAMPLER_ARG value":     "0.1",
+		"Deployment/llama-weir spec template spec containers epp env OTEL_SERVICE_NAME value":           "llama-weir",
+		"Deployment/llama-weir spec template spec containers epp env OTEL_RESOURCE_ATTRIBUTES value":    "k8s.namespace.name=$(NAMESPACE),k8s.pod.name=$(POD_NAME)",
+	}},
 	"cert-manager": {minimal + "tls: { certManager: { enabled: true, issuerRef: { name: ca, kind: ClusterIssuer, group: example.com } } }\n", map[string]string{
 		"Certificate/llama-weir spec secretName": "llama-weir-tls",
 		"Certificate/llama-weir spec issuerRef":  "{name: ca, kind: ClusterIssuer, group: example.com}",

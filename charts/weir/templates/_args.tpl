@@ -39,8 +39,23 @@
 {{- if .Values.metrics.aliases }}
 - --metric-aliases
 {{- end }}
+{{- if .Values.tracing.enabled }}
+- --tracing
+{{- end }}
 - --zap-encoder=json
 - --v={{ .Values.verbosity }}
+{{- end }}
+
+{{/* The environment of tracing, as a YAML list. */}}
+{{- define "weir.tracingEnv" -}}
+- { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ .Values.tracing.endpoint | quote }} }
+- { name: OTEL_EXPORTER_OTLP_PROTOCOL, value: {{ .Values.tracing.protocol | quote }} }
+- { name: OTEL_TRACES_SAMPLER, value: {{ .Values.tracing.sampler | quote }} }
+{{- with .Values.tracing.samplerArg }}
+- { name: OTEL_TRACES_SAMPLER_ARG, value: {{ . | quote }} }
+{{- end }}
+- { name: OTEL_SERVICE_NAME, value: {{ include "weir.fullname" . | quote }} }
+- { name: OTEL_RESOURCE_ATTRIBUTES, value: "k8s.namespace.name=$(NAMESPACE),k8s.pod.name=$(POD_NAME)" }
 {{- end }}
 
 {{/* The labels of the model servers, as a selector. */}}

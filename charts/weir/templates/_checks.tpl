@@ -41,6 +41,12 @@
 {{- if and $v.metrics.podMonitor.enabled $v.metrics.serviceMonitor.enabled }}
 {{- fail "metrics.podMonitor.enabled: metrics.serviceMonitor.enabled is true already, and every replica would be scraped twice" }}
 {{- end }}
+{{- if and $v.tracing.enabled (not $v.tracing.endpoint) }}
+{{- fail "tracing.endpoint: must be the URL of the collector, since tracing.enabled is true" }}
+{{- end }}
+{{- if and $v.tracing.samplerArg (not (hasSuffix "traceidratio" $v.tracing.sampler)) }}
+{{- fail (printf "tracing.samplerArg: %s: has no use, since tracing.sampler is %s" $v.tracing.samplerArg $v.tracing.sampler) }}
+{{- end }}
 {{- if and $v.autoscaling.enabled (not $v.autoscaling.target.name) }}
 {{- fail "autoscaling.target.name: must be the Deployment of the model servers" }}
 {{- end }}
