@@ -28,6 +28,7 @@ type explainOptions struct {
 	file, request, flow, output string
 	last                        time.Duration
 	slowest                     int
+	warn                        func(text string)
 }
 
 // runExplain is `weir explain`.
@@ -65,6 +66,7 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	o.file = set.Arg(0)
+	o.warn = func(text string) { _, _ = fmt.Fprintf(stderr, "weir explain: %s: WARNING: %s\n", o.file, text) }
 	text, err := o.explain()
 	if err == nil {
 		_, err = stdout.Write(text)

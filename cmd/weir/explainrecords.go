@@ -40,20 +40,12 @@ func (o *explainOptions) explainRecords(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	var all []decision.Record
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, mostRecord)
-	for n := 1; lines.Scan(); n++ {
-		var r decision.Record
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if o.wants(&r) {
-			all = append(all, r)
-		}
-	}
-	if err := lines.Err(); err != nil {
+	all, torn, err := o.readRecords(file)
+	if err != nil {
 		return nil, err
+	}
+	if len(torn) > 0 {
+		o.warn(fmt.Sprintf("%d lines are not whole, and left out: the last one is line %d", len(torn), torn[len(torn)-1]))
 	}
 	if len(all) == 0 && o.request != "" {
 		return nil, fmt.Errorf("request %q: no record has this ID or number: with decisions.sample below 1 most requests have none", o.request)
@@ -73,6 +65,33 @@ func (o *explainOptions) explainRecords(name string) ([]byte, error) {
 		out.WriteString(all[i].Text())
 	}
 	return out.Bytes(), nil
+}
+
+// readRecords reads the records that the options choose. torn are the numbers of lines that are not whole: a writer that was
+// killed leaves one, at the end or, if another one went on, within. If no line is whole, the file is no file of records.
+func (o *explainOptions) readRecords(in io.Reader) (all []decision.Record, torn []int, err error) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, mostRecord)
+	var first error
+	n := 1
+	for ; lines.Scan(); n++ {
+		var r decision.Record
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			torn = append(torn, n)
+			first = cmp.Or(first, fmt.Errorf("line %d: %w", n, err))
+			continue
+		}
+		if o.wants(&r) {
+			all = append(all, r)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, nil, fmt.Errorf("line %d: %w", n, err)
+	}
+	if len(torn) == n-1 {
+		return nil, nil, first
+	}
+	return all, torn, nil
 }
 
 // wants reports whether a record is that of --request, or one of --flow.

@@ -48,6 +48,10 @@ func TestSimulateErrors(t *testing.T) {
 		"--trace t.jsonl --speed 0 --engines 0 --slots 0":                   "--engines: 0: must be from 1 to 4096\n--slots: 0: must be from 1 to 1048576\n--speed: 0: must be from 0.001 to 1000",
 		"--recording not.recording --engines 2":                             "--engines: has no use without --workload or --trace",
 		"--recording not.recording":                                         "not.recording: this is no recording",
+		"--recording not.recording --config c.yaml":                         "c: invalid: fairRequestQueue.queueTTL",
+		"--recording not.recording --clients x --flows 0 --output=xml":      `--clients: "x": must be one of auto, open, closed` + "\n--flows: 0: must be from 1 to 1000\n" + `--output: "xml": must be text or json`,
+		"--recording not.recording --json -o json":                          "--json: has no use with --output json",
+		"--workload w.yaml --clients open --flows 3":                        "--clients: has no use without --recording\n--flows: has no use without --recording",
 		"--workload w.yaml --estimates exact,bad":                           "--estimates: bad: must be learned, exact, within-50%",
 		"--trace t.jsonl --service":                                         "--service: has no use without --workload",
 		"--workload w.yaml --service":                                       "w.yaml: --service: invalid: duration: 5s: must be from 1m30s to 4h",
@@ -133,10 +137,17 @@ func TestSimulateARecording(t *testing.T) {
 	if code := run([]string{"simulate", "--recording", "r", "--profile", "wfq"}, &out, &errs); code != 0 {
 		t.Fatal(errs.String())
 	}
-	for _, row := range []string{"what happened", "as recorded", "wfq"} {
-		if !strings.Contains(out.String(), row) {
-			t.Errorf("no row %q in\n%s", row, out.String())
-		}
+	if !strings.HasPrefix(out.String(), "prediction error, of the recorded configuration: shares ") ||
+		!strings.Contains(out.String(), "\nwfq\nflow ") {
+		t.Errorf("simulate --recording says\n%s", out.String())
+	}
+	out.Reset()
+	if code := run([]string{"simulate", "--recording", "r", "--json"}, &out, &errs); code != 0 {
+		t.Fatal(errs.String())
+	}
+	var reports []simulate.Report
+	if err := json.Unmarshal(out.Bytes(), &reports); err != nil || len(reports) != 2 || reports[0].Name != "what happened" || reports[1].Name != "as recorded" {
+		t.Errorf("--json: %d reports: %v", len(reports), err)
 	}
 	if drawn, err := os.ReadFile(filepath.Join(".", "p.svg")); err != nil || !bytes.HasPrefix(drawn, []byte("<?xml")) {
 		t.Errorf("no picture: %v", err)

@@ -35,9 +35,11 @@ func pages(hashed bool) map[string]string {
 		panic(err)
 	}
 	return map[string]string{
-		"/debug/status":    string(text),
-		"/statusz":         "configuration /etc/weir.yaml\nproxy http://user:" + planted + "@10.0.0.1/\n",
-		"/debug/flows":     `{"queued": 3, "waiting": [{"flow": "` + key + `", "tier": "default", "waiting": 3, "weight": 0.5}]}`,
+		"/debug/status": string(text),
+		"/statusz":      "configuration /etc/weir.yaml\nproxy http://user:" + planted + "@10.0.0.1/\n",
+		"/debug/flows":  `{"queued": 3, "waiting": [{"flow": "` + key + `", "tier": "default", "waiting": 3, "weight": 0.5}]}`,
+		"/debug/rejections": `[{"flow": "` + key + `", "id": "r-1", "outcome": "flow-full",
+			"limit": {"name": "flow-capacity", "value": 3, "holders": [{"flow": "` + key + `", "held": 3}]}}]`,
 		"/debug/recording": "WEIR\x00\x01" + key,
 		"/debug/config": "# /etc/weir.yaml, in use\n# THE NEWEST CONFIGURATION IS INVALID and not in use:\n#   flows.weights." + key + ": must be positive\n" +
 			"profile: recommended\nflows:\n  weights:\n    " + key + ": 3\n    anonymous: 0.1\n  capacities: { " + key + ": 7 }\n" +
@@ -115,13 +117,14 @@ func TestNothingSecretIsCollected(t *testing.T) {
 		}
 		hash := request.HashedFlowName(key)
 		for file, want := range map[string][]string{
-			"replica-1/status.json":    {`"flow": "` + hash, `"anonymous"`, `"other"`, `"waiting": 3`, "10.0.0.1:8000", "[redacted] was refused"},
-			"replica-1/statusz.txt":    {"configuration /etc/weir.yaml", "10.0.0.1"},
-			"replica-1/flows.json":     {`"flow": "` + hash, `"weight": 0.5`},
-			"replica-1/config.yaml":    {hash + ": 3", hash + ": 7", "anonymous: 0.1", "affinity: prefix", "affinitySeed: '[redacted]'", "# 3 lines of comments were left out"},
-			"metrics-1.txt":            {`weir_flow_queue_length{flow="` + hash + `"} 3`, `kind="input",model="m"} 7`, `weir_queue_length{model="m"} 3`},
-			"envoy-1/config_dump.json": {`"message_timeout": "2s"`, `"max_tokens": 7`, `"value": "default"`, `"prefix": "/v1"`, `"key": "Authorization"`, `"cluster_name": "weir"`, `"port_value": 8000`},
-			"manifest.json":            {`"weir": "v1"`, `"flowNames": false`, `"name": "replica-1/config.yaml"`},
+			"replica-1/status.json":     {`"flow": "` + hash, `"anonymous"`, `"other"`, `"waiting": 3`, "10.0.0.1:8000", "[redacted] was refused"},
+			"replica-1/statusz.txt":     {"configuration /etc/weir.yaml", "10.0.0.1"},
+			"replica-1/flows.json":      {`"flow": "` + hash, `"weight": 0.5`},
+			"replica-1/rejections.json": {`"flow": "` + hash, `"flow-full"`, `"name": "flow-capacity"`, `"held": 3`},
+			"replica-1/config.yaml":     {hash + ": 3", hash + ": 7", "anonymous: 0.1", "affinity: prefix", "affinitySeed: '[redacted]'", "# 3 lines of comments were left out"},
+			"metrics-1.txt":             {`weir_flow_queue_length{flow="` + hash + `"} 3`, `kind="input",model="m"} 7`, `weir_queue_length{model="m"} 3`},
+			"envoy-1/config_dump.json":  {`"message_timeout": "2s"`, `"max_tokens": 7`, `"value": "default"`, `"prefix": "/v1"`, `"key": "Authorization"`, `"cluster_name": "weir"`, `"port_value": 8000`},
+			"manifest.json":             {`"weir": "v1"`, `"flowNames": false`, `"name": "replica-1/config.yaml"`},
 			map[bool]string{true: "replica-1/recording", false: "manifest.json"}[hashed]: {map[bool]string{true: "WEIR with hashes", false: "left out: it has the names of flows"}[hashed]},
 		} {
 			for _, w := range want {
@@ -194,7 +197,7 @@ func TestSources(t *testing.T) {
 		}
 		seen[s.file] = true
 	}
-	if len(seen) != 13 {
+	if len(seen) != 15 {
 		t.Error(fmt.Sprint(seen))
 	}
 }

@@ -60,6 +60,7 @@ func (o *Options) sources() (all []source) {
 			at("status.json", "/debug/status", url.Values{"engines": {"1000"}, "flows": {"1000"}, "rejections": {"1000"}}, names.json),
 			at("statusz.txt", "/statusz", nil, plainly),
 			at("flows.json", "/debug/flows", url.Values{"limit": {"1000"}}, names.json),
+			at("rejections.json", "/debug/rejections", nil, names.json),
 			at("config.yaml", "/debug/config", nil, names.config),
 		)
 		recording := at("recording", "/debug/recording", nil, asItIs)

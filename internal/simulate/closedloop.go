@@ -34,12 +34,15 @@ func ParseClients(name string) (Clients, error) {
 // requests that wait or run hardly changes. These are the limits of what is taken for one.
 const (
 	loopRequests   = 3    // times the clients: the least number of requests
-	loopDispersion = 0.5  // the largest variance of the number of its requests over their mean number; 1 at random arrivals
+	leastLoop      = 20   // the least number of requests in any case
+	loopDispersion = 0.25 // the largest variance of the number of its requests over their mean number; 1 at random arrivals
+	loopThinking   = 0.25 // the largest mean pause, as a part of the mean time from arrival to end
 	loopRefused    = 0.05 // the largest part of its requests that were rejected as they came
 	loopSilence    = time.Second
 	loopIdle       = 3  // times its mean cycle, after which a client that sent no more is taken to have left
 	loopPause      = 10 // times its mean pause, before which a client is taken to be about to send
 	leastPause     = 10 * time.Millisecond
+	loopOverlap    = 10 * time.Millisecond // the longest time after a client's next request at which Weir sees the end of its answer
 )
 
 // crowd is clients of one flow that send a request when the one before has ended, in a time in which the flow had no longer
@@ -54,10 +57,11 @@ type crowd struct {
 // client is one of them, or nil for requests that arrive when they did.
 type client struct {
 	crowd *crowd
-	until time.Time // the last time at which it sends one
+	until time.Time // the last time at which it sends one, of the recording
 }
 
-// follow returns the request that a client sends after one that ended now, and when; ok is false if it sends none.
+// follow returns the request that a client sends after one that ended now, and when; ok is false if it sends none. Times are
+// those of the recording.
 func (c *client) follow(now time.Time, rejected bool) (of *recording.Visit, at time.Time, ok bool) {
 	if c == nil || len(c.crowd.requests) == 0 {
 		return nil, time.Time{}, false
@@ -66,6 +70,7 @@ func (c *client) follow(now time.Time, rejected bool) (of *recording.Visit, at t
 	pause := time.Duration(0)
 	if len(w.pauses) > 0 {
 		pause = w.pauses[w.paused%len(w.pauses)]
+		w.paused++
 	}
 	if rejected {
 		pause = max(pause, afterRejection)
@@ -73,7 +78,6 @@ func (c *client) follow(now time.Time, rejected bool) (of *recording.Visit, at t
 	if at = now.Add(pause); at.After(c.until) {
 		return nil, time.Time{}, false
 	}
-	w.paused++
 	of = w.requests[w.next%len(w.requests)]
 	w.next++
 	return of, at, true
@@ -163,15 +167,16 @@ func newPhase(visits []*recording.Visit, to time.Time) *phase {
 	var idle []int // chains, the one whose request ended last at the end
 	var present []float64
 	ended := 0
+	overlap := min(loopOverlap, p.inside/4)
 	for i, v := range visits {
-		for ; ended < len(ends) && !visits[ends[ended]].Ended.After(v.At) && p.of[ends[ended]] >= 0; ended++ {
+		for ; ended < len(ends) && visits[ends[ended]].Ended.Sub(v.At) <= overlap && p.of[ends[ended]] >= 0; ended++ {
 			idle = append(idle, p.of[ends[ended]])
 		}
 		if n := len(idle); n > 0 {
 			c := idle[n-1]
 			idle = idle[:n-1]
 			last := p.chains[c][len(p.chains[c])-1]
-			p.pauses = append(p.pauses, v.At.Sub(last.Ended))
+			p.pauses = append(p.pauses, max(0, v.At.Sub(last.Ended)))
 			p.chains[c] = append(p.chains[c], v)
 			p.of[i] = c
 		} else {
@@ -217,7 +222,8 @@ func (p *phase) cycle() time.Duration { return p.inside + p.pause() }
 // isLoop reports whether the arrivals look like a closed loop.
 func (p *phase) isLoop() bool {
 	n := len(p.visits)
-	if n < loopRequests*len(p.chains) || float64(p.refused) > loopRefused*float64(n) || p.pause() > p.inside {
+	if n < max(leastLoop, loopRequests*len(p.chains)) || float64(p.refused) > loopRefused*float64(n) ||
+		float64(p.pause()) > loopThinking*float64(p.inside) {
 		return false
 	}
 	mean := p.present / p.counted

@@ -89,7 +89,7 @@ func (c *comparing) notes(h *recording.History, out *Comparison) (notes []string
 	}
 	for _, o := range out.Configurations {
 		if o.Similar > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d requests did not run in the recording. They take the time of one of their flow, model and size",
+			notes = append(notes, fmt.Sprintf("%s: %d requests take the time of one of their flow, model and size, since theirs is not in the recording",
 				o.Name, o.Similar))
 		}
 	}

@@ -309,9 +309,10 @@ func (r *recorded) arriveNow(v *recordedVisit) {
 
 // follow plans the next request of a client whose request has ended.
 func (r *recorded) follow(v *recordedVisit, rejected bool) {
-	if of, at, ok := v.client.follow(r.now, rejected); ok {
+	now := r.history.From.Add(r.now.Sub(epoch))
+	if of, at, ok := v.client.follow(now, rejected); ok {
 		r.sent++
-		r.plan(at, planArrival, &recordedVisit{of: of, client: v.client})
+		r.plan(r.since(at), planArrival, &recordedVisit{of: of, client: v.client})
 	}
 }
 

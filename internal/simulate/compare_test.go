@@ -1,0 +1,234 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/recording"
+)
+
+// compare asks what a configuration would have made of a recording.
+func compare(t *testing.T, h *recording.History, clients Clients, d config.Document) (*Comparison, map[string]FlowChange) {
+	t.Helper()
+	c, err := Compare(&CompareOptions{
+		Configs: []RecordedOptions{{Name: "new", Config: &d}}, Clients: clients, Seed: 1, Flows: 20,
+	}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows := map[string]FlowChange{}
+	for _, f := range c.Configurations[0].Flows {
+		flows[f.Flow] = f
+	}
+	return c, flows
+}
+
+// later returns a recording that was made by a clock of our days, as those of epp are.
+func later(h *recording.History) *recording.History {
+	const by = 55 * 365 * 24 * time.Hour
+	moved := *h
+	moved.From, moved.To = h.From.Add(by), h.To.Add(by)
+	move := func(at *time.Time) {
+		if !at.IsZero() {
+			*at = at.Add(by)
+		}
+	}
+	moved.Visits = nil
+	for _, v := range h.Visits {
+		v := *v
+		for _, at := range []*time.Time{&v.At, &v.Arrival.Deadline, &v.Dispatched, &v.FirstByte, &v.Ended} {
+			move(at)
+		}
+		moved.Visits = append(moved.Visits, &v)
+	}
+	moved.Changes, moved.Reports = slices.Clone(h.Changes), slices.Clone(h.Reports)
+	for i := range moved.Changes {
+		move(&moved.Changes[i].At)
+	}
+	for i := range moved.Reports {
+		move(&moved.Reports[i].At)
+	}
+	return &moved
+}
+
+// A weight is predicted from a recording without it, and compared with a run that has it: shares within 2 points and median
+// waits within 5 %, whenever the recording was made. Clients in closed loops are recognised, and send more where they are
+// served faster.
+func TestAWeightIsPredicted(t *testing.T) {
+	_, h := recordingOf(t, "loops", "small", false)
+	_, truth := recordingOf(t, "loops", "three", false)
+	_, want := compare(t, truth, ClientsAuto, readConfig(t, "three"))
+	for name, h := range map[string]*recording.History{"then": h, "now": later(h)} {
+		c, got := compare(t, h, ClientsAuto, readConfig(t, "three"))
+		if c.Error == nil || c.Error.SharePoints > 1 || c.Error.WaitPercent > 5 {
+			t.Errorf("%s: an error of %+v", name, c.Error)
+		}
+		for _, flow := range []string{"a", "b"} {
+			f, is := got[flow], want[flow].Before
+			if f.Clients != "closed" || math.Abs(f.After.SharePercent-is.SharePercent) > 2 || math.Abs(f.After.WaitP50-is.WaitP50) > 0.05*is.WaitP50 {
+				t.Errorf("%s: %+v\nwas to be %+v", name, f, is)
+			}
+		}
+		if a := got["a"]; a.After.SharePercent < a.Before.SharePercent+20 || a.After.Requests < a.Before.Requests*5/4 {
+			t.Errorf("%s: the weight moves %+v to %+v", name, a.Before, a.After)
+		}
+		all := c.Configurations[0].All
+		if all.Before.Requests != len(h.Visits) || math.Abs(all.After.SharePercent-100) > 0.001 || all.Before.Granted != h.Grants {
+			t.Errorf("all: %+v, of %d grants", all, h.Grants)
+		}
+	}
+	_, open := compare(t, h, ClientsOpen, readConfig(t, "three"))
+	if f := open["a"]; f.Clients != "open" || f.After.Requests != f.Before.Requests {
+		t.Errorf("as open arrivals: %+v", f)
+	}
+}
+
+// Arrivals at random are no closed loop, whether engines keep up or not, nor are those that a full queue rejects.
+func TestOpenArrivalsAreNoLoop(t *testing.T) {
+	for _, workload := range []string{"weights", "groups", "tiers", "crowd"} {
+		_, h := recordingOf(t, workload, "small", false)
+		for flow, is := range clientsOf(h, ClientsAuto) {
+			if is != clientsOpen {
+				t.Errorf("%s: the clients of %s are taken for %s", workload, flow, is)
+			}
+		}
+	}
+	var visits []*recording.Visit
+	at := func(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
+	for i := range 200 { // every other one finds no place, the others wait for as long as eight take
+		v := &recording.Visit{At: at(10 * i), Arrival: dispatch.Arrival{Flow: "f"}, Ended: at(10 * i), Outcome: dispatch.OutcomeFlowFull}
+		if i%2 == 0 {
+			v.Outcome, v.Ended, v.Dispatched = dispatch.OutcomeDispatched, at(10*i+160), at(10*i+140)
+		}
+		visits = append(visits, v)
+	}
+	if h := (&recording.History{From: epoch, To: at(3000), Visits: visits}); clientsOf(h, ClientsAuto)["f"] != clientsOpen || clientsOf(h, ClientsClosed)["f"] != clientsClosed {
+		t.Error("rejected arrivals are taken for a loop, or cannot be")
+	}
+}
+
+// loopOf is a history of clients that send requests of 100 ms each, one after the other, with 2 ms between, in the times
+// given.
+func loopOf(clients int, phases ...[2]int) *recording.History {
+	at := func(ms int) time.Time { return epoch.Add(time.Duration(ms) * time.Millisecond) }
+	h := &recording.History{From: epoch}
+	for _, p := range phases {
+		for ms := p[0]; ms < p[1]; ms += 102 {
+			for c := range clients {
+				h.Visits = append(h.Visits, &recording.Visit{
+					At: at(ms + 25*c), Arrival: dispatch.Arrival{Flow: "f"}, Dispatched: at(ms + 25*c), Ended: at(ms + 25*c + 100),
+					Outcome: dispatch.OutcomeDispatched,
+				})
+			}
+		}
+		h.To = at(p[1])
+	}
+	return h
+}
+
+// Each client of a loop is found once, and its pauses; after a longer pause it begins anew. It goes on until the recording's
+// end if it did not stop before.
+func TestClientsOfALoop(t *testing.T) {
+	h := loopOf(4, [2]int{0, 3060}, [2]int{20_000, 23_060})
+	last := h.Visits[len(h.Visits)-3:] // they run on when the recording ends
+	ends := []time.Time{last[0].Ended, last[1].Ended, last[2].Ended}
+	for _, v := range last {
+		v.Ended = time.Time{}
+	}
+	begins, follows := loopsOf(h, ClientsAuto)
+	if len(begins) != 8 || len(follows) != len(h.Visits)-8 {
+		t.Fatalf("%d of %d begin, and %d follow", len(begins), len(h.Visits), len(follows))
+	}
+	for v, c := range begins {
+		if c.crowd.pauses[0] != 2*time.Millisecond || len(c.crowd.requests) != len(h.Visits)/2 {
+			t.Errorf("%v, of %d requests", c.crowd.pauses[0], len(c.crowd.requests))
+		}
+		if first := v.At.Before(epoch.Add(time.Second)); first && c.until.Sub(epoch) != 3033*time.Millisecond || !first && c.until != h.To {
+			t.Errorf("one that begins at %v goes on until %v", v.At.Sub(epoch), c.until.Sub(epoch))
+		}
+	}
+	for i, v := range last { // they end, and no others come
+		v.Ended = ends[i]
+	}
+	h.To = h.To.Add(time.Second)
+	begins, _ = loopsOf(h, ClientsAuto)
+	for v, c := range begins {
+		if v.At.After(epoch.Add(time.Second)) && c.until.Sub(epoch) != 23_033*time.Millisecond {
+			t.Errorf("one that stopped goes on until %v", c.until.Sub(epoch))
+		}
+	}
+}
+
+// A request that did not run takes the time of one of its flow, model and size, and only without one that of another.
+func TestTimesOfSimilarRequests(t *testing.T) {
+	h := &recording.History{From: epoch}
+	add := func(flow string, cost int, took time.Duration) {
+		for range leastSimilar {
+			h.Visits = append(h.Visits, &recording.Visit{
+				At: epoch, Arrival: dispatch.Arrival{Flow: flow, Cost: 1}, Dispatched: epoch, Ended: epoch.Add(took), Outcome: dispatch.OutcomeDispatched,
+			})
+			h.Visits[len(h.Visits)-1].Arrival.Cost *= 1 << cost
+		}
+	}
+	add("a", 3, time.Second)
+	add("a", 9, 2*time.Second)
+	add("b", 3, 4*time.Second)
+	s := servicesOf(h, 1, 0)
+	unknown := func(flow string, cost int) time.Duration {
+		v := &recording.Visit{Arrival: dispatch.Arrival{Flow: flow, Cost: 1}, Outcome: dispatch.OutcomeFlowFull, Ended: epoch}
+		v.Arrival.Cost *= 1 << cost
+		return s.of(v)
+	}
+	for range 20 {
+		if a, b, c, d := unknown("a", 3), unknown("a", 9), unknown("b", 3), unknown("c", 9); a != time.Second || b != 2*time.Second || c != 4*time.Second || d != 2*time.Second {
+			t.Fatal(a, b, c, d)
+		}
+	}
+	if got := s.of(h.Visits[0]); got != time.Second || s.others != 80 || s.asked != 81 {
+		t.Errorf("%v, %d of %d", got, s.others, s.asked)
+	}
+	if got := servicesOf(&recording.History{}, 1, 0).of(&recording.Visit{}); got != defaultService {
+		t.Error(got)
+	}
+	half := servicesOf(h, 1, 0.5) // a half of the known ones take another's
+	for _, v := range h.Visits[:10] {
+		half.of(v)
+	}
+	if half.others != 5 {
+		t.Errorf("%d of 10", half.others)
+	}
+}
+
+// A tier that a configuration lacks is named, and so is a change of the unit. Flows beyond the wanted ones are one.
+func TestNotesOfAComparison(t *testing.T) {
+	_, h := recordingOf(t, "tiers", "preempt", false)
+	d := readConfig(t, "small")
+	d.Cost = "requests"
+	c, err := Compare(&CompareOptions{Configs: []RecordedOptions{{Name: "new", Config: &d}}, Clients: ClientsAuto, Flows: 1}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := c.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if o := c.Configurations[0]; len(o.Flows) != 2 || o.Flows[1].Flow != "other" || o.Flows[0].Before.Requests+o.Flows[1].Before.Requests != o.All.Before.Requests {
+		t.Errorf("%+v", o.Flows)
+	}
+	for _, want := range []string{"prediction error", "new charges requests alike", "share of tokens", "\nother "} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	for _, v := range h.Visits {
+		v.Arrival.TierName = "vip"
+	}
+	if c, _ = compare(t, h, ClientsAuto, readConfig(t, "small")); !strings.Contains(strings.Join(c.Notes, "\n"), `new has no tier "vip": the`) {
+		t.Error(c.Notes)
+	}
+}
