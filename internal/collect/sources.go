@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/weir-epp/weir/internal/status"
@@ -108,29 +105,8 @@ func Collect(ctx context.Context, o *Options) (files []File, reached bool) {
 	return files, reached
 }
 
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // by no proxy
-
 func (s *source) read(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, mostTime)
 	defer cancel()
-	at := url.URL{Scheme: "http", Host: s.address, Path: s.path, RawQuery: strings.TrimSuffix(s.query.Encode(), "=")}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("collect: %w", err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("collect: %w", err)
-	}
-	defer response.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("collect: reading: %w", err)
-	case len(text) > mostBytes:
-		return nil, fmt.Errorf("collect: more than %d MiB", mostBytes>>20)
-	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("collect: %s: %s", response.Status, strings.TrimSpace(string(text[:min(len(text), errorLength)])))
-	}
-	return text, nil
+	return status.Read(ctx, s.address, s.path, s.query, mostBytes)
 }

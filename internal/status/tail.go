@@ -2,9 +2,7 @@ package status
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 )
@@ -26,19 +24,9 @@ func Tail(ctx context.Context, address, flow string, outcomes []string) (io.Read
 	if len(outcomes) > 0 {
 		v.Set("outcome", strings.Join(outcomes, ","))
 	}
-	at := url.URL{Scheme: "http", Host: address, Path: "/debug/tail", RawQuery: v.Encode()}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	body, err := open(ctx, address, "/debug/tail", v)
 	if err != nil {
-		return nil, &UnreachableError{err}
+		return nil, &UnreachableError{ofDebugPort(err)}
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, &UnreachableError{fmt.Errorf("no epp answers at its debug port: %w", err)}
-	}
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-		_ = response.Body.Close()
-		return nil, &UnreachableError{fmt.Errorf("%s answers %s: %s", at.Path, response.Status, firstLine(string(text)))}
-	}
-	return response.Body, nil
+	return body, nil
 }
