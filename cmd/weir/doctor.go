@@ -90,7 +90,7 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		report.Findings = slices.DeleteFunc(report.Findings, func(x doctor.Finding) bool { return slices.Contains(f.ignore, x.ID) })
 		if f.output == "json" {
-			err = report.JSON(stdout)
+			err = report.JSON(terminalJSON{stdout})
 		} else {
 			err = report.Text(stdout, name)
 		}

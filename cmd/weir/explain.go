@@ -125,7 +125,7 @@ func (o *explainOptions) explain() ([]byte, error) {
 	for i, e := range explained {
 		switch {
 		case o.output == "json":
-			out.Write(append(e.Record.JSON(), '\n'))
+			out.Write(append(escaped(e.Record.JSON()), '\n'))
 			continue
 		case o.request == "" || i > 0:
 			out.WriteByte('\n')

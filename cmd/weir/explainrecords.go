@@ -57,7 +57,7 @@ func (o *explainOptions) explainRecords(name string) ([]byte, error) {
 	for i := range all {
 		switch {
 		case o.output == "json":
-			out.Write(append(all[i].JSON(), '\n'))
+			out.Write(append(escaped(all[i].JSON()), '\n'))
 			continue
 		case i > 0:
 			out.WriteByte('\n')

@@ -127,7 +127,7 @@ func (l *loadOf) end() {
 }
 
 func (r *loadReport) writeJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(terminalJSON{w})
 	out.SetIndent("", " ")
 	return out.Encode(r)
 }

@@ -230,7 +230,7 @@ func (o *simulateOptions) print(
 	if !o.json {
 		return table(stdout, reports)
 	}
-	out := json.NewEncoder(stdout)
+	out := json.NewEncoder(terminalJSON{stdout})
 	out.SetIndent("", " ")
 	return out.Encode(reports)
 }

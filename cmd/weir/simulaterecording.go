@@ -68,7 +68,7 @@ func (o *simulateOptions) runRecording(stdout, stderr io.Writer) error {
 	}
 	bar.end()
 	if o.output == "json" {
-		out := json.NewEncoder(stdout)
+		out := json.NewEncoder(terminalJSON{stdout})
 		out.SetIndent("", "  ")
 		return out.Encode(compared)
 	}

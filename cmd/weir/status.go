@@ -124,7 +124,7 @@ func printStatusJSON(out io.Writer, answers []status.Answer) error {
 		}
 		all.Replicas = append(all.Replicas, one)
 	}
-	w := json.NewEncoder(out)
+	w := json.NewEncoder(terminalJSON{out})
 	w.SetIndent("", "  ")
 	return w.Encode(all)
 }

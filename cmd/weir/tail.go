@@ -116,7 +116,7 @@ func (p *tailPrinter) print(e *status.Ended, line []byte) error {
 	if p.most > 0 && p.n >= p.most {
 		return nil
 	}
-	text := string(line)
+	text := string(escaped(line))
 	if !p.json {
 		text = e.Line()
 	}
