@@ -34,9 +34,9 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	                         role, prefill (the tokens that it may have to read, as a prefill engine);
 //	                         "engine NAME gone" takes it out of the pool
 //	ready NAME, unready NAME
-//	arrive FLOW KEY=VALUE …  tier (the configured default), class, role, cost, tokens, uses (of its quota), model, subset=ENGINE,…, deadline, n;
+//	arrive FLOW KEY=VALUE …  tier (the configured default), class, role, user (of the tenant FLOW), cost, tokens, uses (of its quota), model, subset=ENGINE,…, deadline, n;
 //	                         prompt (tokens), cached=ENGINE:TOKENS,… (how many of these each engine has), floor (all others);
-//	                         requests are named by flow and number: alice1, alice2. With "slow" the stream learns of a
+//	                         requests are named by flow, user and number: alice1, alice2, acme.ann1. With "slow" the stream learns of a
 //	                         grant only by "told"
 //	pass FLOW                a request that is no inference arrives, and does not queue
 //	told NAME                the stream of a granted request has learned its destination
@@ -364,8 +364,12 @@ func (s *story) defaultTier() string {
 // arrive offers a request: one that may queue, or with "pass" one that does not.
 func (s *story) arrive(how string, a arguments) {
 	flow := a.words[0]
-	s.numbers[flow]++
-	c := &character{name: fmt.Sprintf("%s%d", flow, s.numbers[flow]), slow: a.has("slow")}
+	sender, user := flow, a.named["user"]
+	if user != "" {
+		sender += "." + user
+	}
+	s.numbers[sender]++
+	c := &character{name: fmt.Sprintf("%s%d", sender, s.numbers[sender]), slow: a.has("slow")}
 	if _, twice := s.byName[c.name]; twice {
 		s.Fatalf("two requests %s", c.name)
 	}
@@ -411,8 +415,11 @@ func (s *story) arrive(how string, a arguments) {
 	if tier, given := a.named["tier"]; given {
 		arrival.TierName = tier
 	}
-	if class, role := a.named["class"], a.named["role"]; class != "" || role != "" {
+	if class, role := a.named["class"], a.named["role"]; class != "" || role != "" || user != "" {
 		arrival.Path = &fairqueue.Path{Class: class, Role: role}
+		if user != "" {
+			arrival.Path.Under = []string{user}
+		}
 	}
 	if d, given := a.named["deadline"]; given {
 		arrival.Deadline = s.now.Add(s.duration(d))

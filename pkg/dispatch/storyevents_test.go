@@ -131,9 +131,9 @@ func (s *story) verdict(c *character) {
 	c.stage = w.Stage()
 	switch {
 	case c.stage == dispatch.StageWaiting && was == dispatch.StageGranted:
-		s.say(c.name, "back in its place, waits for %s", s.m.FlowOf(s.now, w).Why)
+		s.say(c.name, "back in its place, waits for %s", s.why(w))
 	case c.stage == dispatch.StageWaiting:
-		s.say(c.name, "waits for %s", s.m.FlowOf(s.now, w).Why)
+		s.say(c.name, "waits for %s", s.why(w))
 	case c.stage == dispatch.StageEnded:
 		s.say(c.name, "%s", rejection(w.Outcome(), w.RetryAfter()))
 	case w.Bypassed():
@@ -143,6 +143,15 @@ func (s *story) verdict(c *character) {
 	default:
 		s.say(c.name, "to %s after %v%s", s.placesOf(w), w.Waited(), s.overtaken(c))
 	}
+}
+
+// why says what a request waits for.
+func (s *story) why(w *dispatch.Waiter) string {
+	f := s.m.FlowOf(s.now, w)
+	if f.User != nil && f.User.Capped && f.Why != "cap" {
+		return "its user's cap"
+	}
+	return f.Why
 }
 
 // placesOf names where a request is, and the prefill engine that reads its prompt, if any.
@@ -299,8 +308,11 @@ func (s *story) show() {
 	for _, f := range s.m.Flows(s.now, 1000) {
 		var names []string
 		for _, c := range s.cast {
-			if c.stage == dispatch.StageWaiting && c.w.Flow() == f.Flow && s.m.FlowOf(s.now, &c.w) == f {
-				names = append(names, c.name)
+			if c.stage == dispatch.StageWaiting && c.w.Flow() == f.Flow {
+				of := s.m.FlowOf(s.now, &c.w)
+				if of.User = nil; of == f {
+					names = append(names, c.name)
+				}
 			}
 		}
 		s.say("", "%s: %s waits for %s, entitled to %.3g of %s", f.Flow, s.shorten(names), f.Why, f.Entitled,
