@@ -148,7 +148,7 @@ func (s *story) verdict(c *character) {
 // why says what a request waits for.
 func (s *story) why(w *dispatch.Waiter) string {
 	f := s.m.FlowOf(s.now, w)
-	if f.User != nil && f.User.Capped && f.Why != "cap" {
+	if f.User != nil && f.User.Capped {
 		return "its user's cap"
 	}
 	return f.Why

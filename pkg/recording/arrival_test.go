@@ -16,8 +16,8 @@ func (d *driver) offered(a dispatch.Arrival, id string) *life {
 	l := &life{}
 	a.Owner = l
 	d.recorder.Arrive(d.now, &l.Waiter, a, id, false)
-	d.call(func() { d.machine.Arrive(d.now, &l.Waiter, a) })
 	d.alive = append(d.alive, l)
+	d.call(func() { d.machine.Arrive(d.now, &l.Waiter, a) })
 	d.now = d.now.Add(time.Millisecond)
 	return l
 }

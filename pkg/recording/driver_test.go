@@ -105,7 +105,7 @@ type driver struct {
 	forgot    bool                       // it has come
 	quotas    bool                       // of two flows
 	users     bool                       // of tenants, with caps
-	circuits  bool                       // engines that fail are shut; the oracle of TestExplain does not know a place that an arrival's event frees
+	circuits  bool                       // engines that fail are shut
 	records   map[uint64]decision.Record // by number; nil: nobody asks for them
 }
 
@@ -430,6 +430,7 @@ func (d *driver) arrive() {
 	passOn := d.chance(20)
 	d.own = l
 	d.recorder.Arrive(d.now, &l.Waiter, a, id, passOn)
+	d.alive = append(d.alive, l) // its place may be taken in the same event
 	d.call(func() {
 		if passOn {
 			d.machine.PassOn(d.now, &l.Waiter, a)
@@ -437,7 +438,6 @@ func (d *driver) arrive() {
 			d.machine.Arrive(d.now, &l.Waiter, a)
 		}
 	})
-	d.alive = append(d.alive, l)
 }
 
 // some returns a living request in one of the stages, or nil if there is none.

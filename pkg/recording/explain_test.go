@@ -132,6 +132,60 @@ func TestExplainSaysByWhichRight(t *testing.T) {
 	}
 }
 
+// Where tenants have users, Explain says whose a request is, what its user was entitled to, and when it waited for its user's cap
+// or its user's turn.
+func TestExplainSaysWhichUser(t *testing.T) {
+	for name, test := range map[string]struct {
+		most int // in flight of each user
+		want []string
+	}{
+		"turns": {0, []string{
+			`flow "acme" (user "ann"), cost 1`, "Before it went 4 requests:",
+			"* 2: it is of the same flow and had arrived before", "* 1: it was its user's turn, by the weights of the tenant's users",
+			"* 1: it was its flow's turn, by the flows' weights",
+			`Its user "ann", of weight 1, was entitled to 25 % to 100 % of its tier, and got 2 of the 3 releases of its flow.`,
+		}},
+		"cap": {1, []string{
+			"It waited since its user had as many requests in flight as it may have; then for the stock to fall",
+			"* 1: this request's user was at its cap",
+			`Its user "ann", of weight 1, was entitled to`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newQuietDriverOf(t, func(c *dispatch.Config) {
+				c.Queue.Levels, c.Queue.ByLevel = 2, make([]fairqueue.LevelConfig, 2)
+				c.Levels = []dispatch.LevelCaps{{}, {MaxInFlight: test.most}}
+			})
+			as := func(tenant, user, name string) *life {
+				return d.offered(dispatch.Arrival{
+					Flow: tenant, Tier: 1, Cost: 1, Placement: d.anywhere(), Path: &fairqueue.Path{Under: []string{user}},
+				}, name)
+			}
+			as("acme", "ann", "first")
+			as("acme", "ann", "second")
+			as("acme", "ann", "third")
+			as("acme", "ann", "the one")
+			as("acme", "bob", "bob's")
+			as("other", "dan", "dan's")
+			for range 6 {
+				d.completeSome()
+			}
+			said, err := d.explain(d.bytes(), "the one")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("it is not said that %q", want)
+				}
+			}
+			if t.Failed() {
+				t.Log(said)
+			}
+		})
+	}
+}
+
 // A request that has waited beyond its tier's threshold goes before one of a higher tier, and Explain says why.
 func TestExplainSaysWhoWasStarved(t *testing.T) {
 	d := newQuietDriverOf(t, func(c *dispatch.Config) {

@@ -55,7 +55,7 @@ func (w *waiting) note(f dispatch.FlowState) {
 			w.user = userWait{name: u.User, least: 1}
 		}
 		w.user.weight, w.user.least, w.user.most = u.Weight, min(w.user.least, u.Entitled), max(w.user.most, u.Entitled)
-		if u.Capped && why != "cap" {
+		if u.Capped { // FlowState.Why names the tenant's cap also where each of its users is at its own
 			why = userCap
 		}
 	}
