@@ -44,7 +44,9 @@ func (p *player) begin(k kind, now time.Time) error {
 	case used:
 		return p.held(func(l *dispatch.Lease) { m.Used(now, l, p.in.signed()) })
 	case served:
-		return p.held(func(l *dispatch.Lease) { m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed()), int(p.in.signed())) })
+		return p.held(func(l *dispatch.Lease) {
+			m.ServedElsewhere(now, l, dispatch.Endpoint(p.in.signed()), int(p.in.signed()))
+		})
 	case complete, answered:
 		return p.complete(k, now)
 	case refuse:
