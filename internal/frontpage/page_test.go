@@ -46,7 +46,7 @@ func sample() *status.Document {
 			{Flow: hostile, Tier: "interactive", Waiting: 5, Since: 0.4, Why: "stock", InFlight: 60, Entitled: new(0.75), Attained: new(0.5), Requests: new(12.), Rejected: new(0.)},
 			{Flow: "team-b", Tier: "bulk", Waiting: 2, Since: 1.2, Why: "cap", InFlight: 9, Entitled: new(0.5), Attained: new(0.38), Requests: new(9.), Rejected: new(0.)},
 		},
-		Rejections: []status.Rejection{{At: at.Add(-3 * time.Second), Flow: "team-a", Tier: "bulk", Model: "llama-3-70b", Outcome: "flow-full"}},
+		Rejections: []status.Rejection{{At: at.Add(-3 * time.Second), Flow: "team-a", Tier: "bulk", Model: "llama-3-70b", Outcome: "flow-full", Limit: "flow-capacity", LimitValue: 100}},
 	}
 	d.LeftOut.Flows = 412
 	return d
@@ -75,7 +75,7 @@ func TestPage(t *testing.T) {
 		`<span class="bad"><i aria-hidden="true">×</i> down</span>`, `<span class="warn"><i aria-hidden="true">▲</i> half-open</span>`,
 		`<span class="good"><i aria-hidden="true">●</i> ready</span>`, `<td class="number">88%<svg class="bar"`, `<td class="number">100%<svg class="bar full"`,
 		`<rect class="part" width="87.5" height="6"/>`, `<td class="name"><bdi>team-a</bdi></td>`, `<path class="tick" d="M75.0 0v6"/>`,
-		`<bdi>3.0s ago</bdi>`, `<bdi>flow-full</bdi>`, `412 more are not shown.`, `<a href="/debug/status">/debug/status</a></td><td>The document as JSON.</td>`,
+		`<bdi>3.0s ago</bdi>`, `<bdi>flow-full</bdi>`, `<bdi>flow-capacity 100</bdi>`, `412 more are not shown.`, `<a href="/debug/status">/debug/status</a></td><td>The document as JSON.</td>`,
 		`<th scope="col" class="number" aria-sort="descending"><a href="/">waiting</a></th>`,
 		`<th scope="col" class="number"><a href="/?sort-flows=since">since</a></th>`, `<a href="/?refresh=0">pause and search</a>`,
 	} {

@@ -13,7 +13,7 @@ var (
 	TierColumns   = []string{"tier", "waiting", "in flight", "p50", "p90", "p99", "displaced", "promoted"}
 	EngineColumns = []string{"engine", "state", "fill", "in flight", "of", "rate/s", "fail/s", "service", "oldest", "kv"}
 	FlowColumns   = []string{"flow", "tier", "waiting", "since", "for", "in flight", "entitled", "attained", "rate/s", "reject/s"}
-	RejectColumns = []string{"rejected", "outcome", "flow", "tier", "model"}
+	RejectColumns = []string{"rejected", "outcome", "flow", "tier", "model", "limit"}
 )
 
 // Cells returns the cells of a tier.
@@ -70,8 +70,13 @@ func (f *Flow) Cells(rated bool) []string {
 
 // Cells returns the cells of a rejection.
 func (r *Rejection) Cells(now time.Time) []string {
+	limit := cmp.Or(r.Limit, "-")
+	if r.LimitValue > 0 {
+		limit += " " + strconv.FormatInt(r.LimitValue, 10)
+	}
 	return []string{
 		span(max(0, now.Sub(r.At).Seconds())) + " ago", r.Outcome, Plain(cmp.Or(r.Flow, "-")), Plain(cmp.Or(r.Tier, "-")), Plain(cmp.Or(r.Model, "-")),
+		Plain(limit),
 	}
 }
 

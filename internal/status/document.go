@@ -148,4 +148,7 @@ type Rejection struct {
 	Model   string    `json:"model,omitempty"`
 	Outcome string    `json:"outcome"`
 	Text    string    `json:"text,omitempty"`
+	// Limit is the name of the limit that it met, and LimitValue the limit; "" and 0 if there is none.
+	Limit      string `json:"limit,omitempty"`
+	LimitValue int64  `json:"limitValue,omitempty"`
 }

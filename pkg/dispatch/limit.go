@@ -10,7 +10,7 @@ import (
 
 // Limit is what a request was rejected by.
 type Limit struct {
-	// Name is one of the names below, or that of a limit of the streams; it never changes. Value is the limit.
+	// Name is one of the names below; it never changes. Value is the limit.
 	Name  string `json:"name"`
 	Value int64  `json:"value,omitempty"`
 	// Holders are the flows that hold most of it, at most MostHolders, those first that hold more.
@@ -28,6 +28,13 @@ const (
 	LimitUpperBound    = "upper-bound"    // requests in flight
 	LimitRate          = "rate"           // requests in a thousand seconds
 	LimitQuota         = "quota"          // tokens of a tenant in its window
+
+	// Those of the streams, which a request meets before the queue.
+	LimitMaxHeaders        = "max-headers"
+	LimitMaxHeaderBytes    = "max-header-bytes"
+	LimitMaxBodyBytes      = "max-body-bytes"
+	LimitMaxBodyBytesTotal = "max-body-bytes-total" // of all bodies held
+	LimitBodyTimeout       = "body-timeout"         // milliseconds of the body's arrival
 )
 
 // limitsOfClasses are the names of the limits of a class.
@@ -48,9 +55,14 @@ const MostHolders = 3
 // ByStock reports whether requests in flight hold the limit, not waiting ones.
 func (l *Limit) ByStock() bool { return l.Name == LimitUpperBound || l.Name == LimitQueueTTL }
 
-// ByOne reports whether only the rejected request's own flow can hold it.
-func (l *Limit) ByOne() bool {
-	return l.Name == LimitFlowCapacity || l.Name == LimitUserCapacity || l.Name == LimitQuota
+// Shared reports whether requests of other flows can hold it, in the queue or in the stock.
+func (l *Limit) Shared() bool {
+	switch l.Name {
+	case LimitFlowCapacity, LimitUserCapacity, LimitQuota, LimitRate,
+		LimitMaxHeaders, LimitMaxHeaderBytes, LimitMaxBodyBytes, LimitMaxBodyBytesTotal, LimitBodyTimeout:
+		return false
+	}
+	return true
 }
 
 // Limit returns what the request was rejected by, without holders but itself; nil if it was not rejected by a limit.
@@ -81,16 +93,14 @@ func (m *Machine) noteFull(w *Waiter, err error) {
 		w.rarely().met = Limit{Name: limitsOfClasses[limit.Limit], Value: limit.Most}
 		return
 	}
-	if errors.Is(err, fairqueue.ErrInsufficientCapacityUnder) {
-		w.rarely().met = Limit{Name: LimitUserCapacity}
-		return
-	}
 	by, most := m.queue.FullBy(&w.queued)
 	l := Limit{Name: LimitTotalCapacity, Value: int64(most)}
 	switch by {
 	case fairqueue.FullFlow:
 		l.Name = LimitFlowCapacity
 		l.Holders = []Holder{{Flow: w.queued.Flow, Held: l.Value}}
+	case fairqueue.FullUnder:
+		l.Name = LimitUserCapacity
 	case fairqueue.FullTier:
 		l.Name = LimitQueueSize
 	case fairqueue.FullTierShare:
@@ -126,7 +136,7 @@ func (m *Machine) noteDisplaced(w *Waiter) {
 
 // HoldersOf returns the flows that hold most of a limit. It visits all live flows, so it is for a replay.
 func (m *Machine) HoldersOf(l *Limit) []Holder {
-	if l.ByOne() || l.Name == LimitRate {
+	if !l.Shared() {
 		return l.Holders
 	}
 	var top []Holder

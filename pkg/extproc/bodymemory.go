@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/heap"
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -40,6 +41,7 @@ type arrival struct {
 	identity     string // of the owner
 	owner        *owner // nil if the body is not awaited or holds nothing
 	older, newer *arrival
+	begun        time.Time // of the stream
 	deadline
 }
 
@@ -48,7 +50,7 @@ type arrival struct {
 func (b *bodyMemory) expect(a *arrival, identity string, begun time.Time, timeout time.Duration, announced int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a.awaited, a.identity = true, identity
+	a.awaited, a.identity, a.begun = true, identity, begun
 	a.deadline = deadline{end: begun.Add(timeout), received: announced}
 	b.due.add(a, b.expire)
 }
@@ -84,7 +86,8 @@ func (b *bodyMemory) charge(a *arrival, received, n, limit int64) error {
 }
 
 func noMemoryOf(limit int64) error {
-	return fmt.Errorf("extproc: the bodies held take %d bytes: %w", limit, flowcontrol.ErrNoMemory)
+	err := fmt.Errorf("extproc: the bodies held take %d bytes: %w", limit, flowcontrol.ErrNoMemory)
+	return &flowcontrol.LimitedError{Name: dispatch.LimitMaxBodyBytesTotal, Value: limit, Err: err}
 }
 
 // complete marks a body as whole. It stays charged. The error says why the body was expelled before.
@@ -110,7 +113,8 @@ func (b *bodyMemory) expire() {
 	defer b.mu.Unlock()
 	now := time.Now()
 	for a, late := b.due.late(now); late; a, late = b.due.late(now) {
-		b.expel(a, fmt.Errorf("extproc: %d bytes have arrived: %w", a.charged, flowcontrol.ErrBodyTimeout))
+		err := fmt.Errorf("extproc: %d bytes have arrived: %w", a.charged, flowcontrol.ErrBodyTimeout)
+		b.expel(a, &flowcontrol.LimitedError{Name: dispatch.LimitBodyTimeout, Value: a.at().Sub(a.begun).Milliseconds(), Err: err})
 	}
 	b.due.fired(b.expire)
 }

@@ -47,7 +47,7 @@ func (st *mainStream) pending() bool {
 
 // complete settles the lease, even if the cost of the request cannot be told.
 func (st *mainStream) complete() {
-	c := flowcontrol.Completion{Status: st.response.status, RetryAfter: st.response.again, Unsent: st.grant.sent.IsZero()}
+	c := flowcontrol.Completion{ID: st.line.id, Status: st.response.status, RetryAfter: st.response.again, Unsent: st.grant.sent.IsZero()}
 	defer func() { st.grant.lease.OnRequestComplete(c) }()
 	st.noteUnread()
 	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {

@@ -11,8 +11,7 @@ import (
 type Tail interface {
 	// Wanted reports whether anybody reads. It is asked when a request begins and when it has ended.
 	Wanted() bool
-	// Ended tells of a request that has ended: of each one while anybody reads, and of rejections always. It must not block, and
-	// keeps nothing of e.
+	// Ended tells of a request that has ended while anybody reads. It must not block, and keeps nothing of e.
 	Ended(e *Ended)
 }
 

@@ -20,8 +20,8 @@ func (t *fakeTail) Wanted() bool { return t.wanted.Load() }
 
 func (t *fakeTail) Ended(e *Ended) { t.told = append(t.told, *e) }
 
-// The tail is told each request once, when it has ended, as its line in the log says it; while nobody reads only rejections, without
-// what only a reader wants.
+// The tail is told each request once, when it has ended, as its line in the log says it, and of none while nobody
+// reads.
 func TestTailIsTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		hold bool
@@ -50,11 +50,8 @@ func TestTailIsTold(t *testing.T) {
 				test.talk(c)
 				c.end()
 				if !wanted {
-					if test.hold != (len(tail.told) == 1) {
+					if len(tail.told) > 0 {
 						t.Errorf("%s: told %d times, though nobody reads", name, len(tail.told))
-					}
-					if test.hold && (tail.told[0].Flow != "alice" || tail.told[0].Outcome != flowcontrol.OutcomeTTLExpired) {
-						t.Errorf("%s: told %+v", name, tail.told[0])
 					}
 					return
 				}

@@ -12,6 +12,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -112,12 +113,18 @@ func (r *rejections) reply(rej *flowcontrol.Rejection, shape request.API, furthe
 	}}
 }
 
+// limitNames are the names of the limits that a request can exceed by itself.
+var limitNames = map[string]string{
+	"MaxHeaders": dispatch.LimitMaxHeaders, "MaxHeaderBytes": dispatch.LimitMaxHeaderBytes, "MaxBodyBytes": dispatch.LimitMaxBodyBytes,
+}
+
 // refusalOf returns the fault of a request as an error with the sentinel of its outcome.
 func refusalOf(err error) error {
 	if e := new(request.Error); errors.As(err, &e) {
 		f := &fieldError{sentinel: flowcontrol.ErrBadRequest, field: e.Field, message: e.Message}
 		if errors.Is(e, request.ErrTooLarge) {
 			f.sentinel = flowcontrol.ErrTooLarge
+			return &flowcontrol.LimitedError{Name: limitNames[e.Limit], Value: e.Most, Err: f}
 		}
 		return f
 	}

@@ -53,7 +53,7 @@ func (st *mainStream) outcome() flowcontrol.Outcome {
 
 // tellEnd writes the request's line, and tells the tail and the tracer. It is called once, after settle.
 func (st *mainStream) tellEnd() {
-	tailed := st.server.tailed() || st.rejection != nil && st.server.tail != nil
+	tailed := st.server.tailed()
 	if !st.line.logged && !tailed && st.trace == nil {
 		return
 	}

@@ -31,7 +31,7 @@ func (q *FairRequestQueue) makeRoom(c *class, f *flow, r *Request) (displaced *R
 	if waiting >= capacity {
 		return nil, ErrInsufficientFlowCapacity
 	}
-	if len(q.config.ByLevel) > 1 && q.fullUnder(c, f, r) {
+	if len(q.config.ByLevel) > 1 && q.fullUnder(c, f, r) > 0 {
 		return nil, ErrInsufficientCapacityUnder
 	}
 	tierFull := t.config.QueueSize > 0 && t.queued >= t.config.QueueSize

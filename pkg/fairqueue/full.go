@@ -3,9 +3,11 @@ package fairqueue
 // Full is a limit of the queue that keeps a request out.
 type Full uint8
 
-// The limits: that of the request's flow, of the whole queue, of its tier, and of the tier's share of the whole.
+// The limits: that of the request's flow, of a flow under it, of the whole queue, of its tier, and of the tier's share of the
+// whole.
 const (
 	FullFlow Full = iota
+	FullUnder
 	FullTotal
 	FullTier
 	FullTierShare
@@ -24,6 +26,8 @@ func (q *FairRequestQueue) FullBy(r *Request) (by Full, most int) {
 		return FullTier, 0
 	case f != nil && f.queued >= capacity:
 		return FullFlow, capacity
+	case q.fullUnder(c, f, r) > 0:
+		return FullUnder, q.fullUnder(c, f, r)
 	case f == nil && q.tiersReserve() && q.reserves(t, capacity) > q.tierShare(t)-t.reserved:
 		return FullTierShare, q.tierShare(t)
 	case t.config.QueueSize > 0 && t.queued >= t.config.QueueSize:

@@ -56,14 +56,15 @@ func (c *Config) capacityAt(depth int, key string) int {
 	return c.ByLevel[depth].Capacity
 }
 
-// fullUnder reports whether a flow of r under f, a tracked flow of the class or nil, is at its capacity.
-func (q *FairRequestQueue) fullUnder(c *class, f *flow, r *Request) bool {
+// fullUnder returns the capacity of a flow of r under f, a tracked flow of the class or nil, that is at its capacity; 0 if none
+// is.
+func (q *FairRequestQueue) fullUnder(c *class, f *flow, r *Request) int {
 	for depth := 1; f != nil && f.under != nil; depth++ {
 		key := c.keyAt(r, depth)
 		f = f.under.flows.find(key)
 		if most := q.config.capacityAt(depth, key); f != nil && most > 0 && f.queued >= most {
-			return true
+			return most
 		}
 	}
-	return false
+	return 0
 }

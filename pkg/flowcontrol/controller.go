@@ -3,6 +3,7 @@ package flowcontrol
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -197,6 +198,9 @@ func (c *RequestQueueController) decided(w *waiter) (is bool) {
 // its Rejection. err wraps one of the sentinels; id, flow, model and targetModel are empty if they are not known.
 func (c *RequestQueueController) Refuse(id, flow, model, targetModel string, err error) *Rejection {
 	r := &Rejection{Err: err, Outcome: OutcomeOf(err)}
+	if limited := new(LimitedError); errors.As(err, &limited) {
+		r.Limit = &Limit{Name: limited.Name, Value: limited.Value}
+	}
 	// Only for these is the client told when to retry.
 	retries := r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal || r.Outcome == OutcomeNoMemory
 	if retries || c.records.Load() {
@@ -206,7 +210,7 @@ func (c *RequestQueueController) Refuse(id, flow, model, targetModel string, err
 	}
 	c.metrics.flows.of(flow).count(r.Outcome)
 	s := c.metrics.of(model, targetModel)
-	c.note(id, flow, cmp.Or(targetModel, model), 0, r)
+	c.note(Rejected{ID: id, Flow: flow, Model: cmp.Or(targetModel, model)}, r)
 	return s.rejected(nil, r)
 }
 

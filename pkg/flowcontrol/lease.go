@@ -139,6 +139,7 @@ func (l *Lease) OnRequestComplete(done Completion) {
 		w.flowSeries.inFlight.Add(-1) // last: a flow without waiting or running requests may be dropped
 	case preempted != nil:
 		w.series.preempted(w, preempted)
+		l.controller().notePreempted(done.ID, w, preempted)
 	}
 }
 

@@ -117,6 +117,20 @@ type Rejection struct {
 // Limit is the limit by which a request was rejected; see dispatch.Limit.
 type Limit = dispatch.Limit
 
+// LimitedError is the error of a request that meets a limit before it is offered.
+type LimitedError struct {
+	// Name and Value are those of the limit, as in Limit.
+	Name  string
+	Value int64
+	Err   error // wraps a sentinel
+}
+
+// Error implements error.
+func (e *LimitedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without the limit.
+func (e *LimitedError) Unwrap() error { return e.Err }
+
 // QuotaStanding is the rest of a tenant's quota; see quota.Standing.
 type QuotaStanding = dispatch.QuotaStanding
 

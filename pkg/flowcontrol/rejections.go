@@ -18,8 +18,11 @@ type Rejected struct {
 	// ID is the request's name in logs, as far as it is known here, and so are the others.
 	ID      string `json:"id,omitempty"`
 	Flow    string `json:"flow,omitempty"`
+	Tier    string `json:"tier,omitempty"`
 	Model   string `json:"model,omitempty"`
 	Outcome string `json:"outcome"`
+	// Text is the reason in words.
+	Text string `json:"text,omitempty"`
 	// Waited and RetryAfter are in seconds.
 	Waited     float64 `json:"waitedSeconds"`
 	RetryAfter float64 `json:"retryAfterSeconds,omitempty"`
@@ -42,8 +45,9 @@ type lastRejections struct {
 // more often.
 const holdersEvery = 100 * time.Millisecond
 
-// note keeps a rejection, and adds the holders to its limit. A request whose client has gone is none.
-func (c *RequestQueueController) note(id, flow, model string, waited time.Duration, r *Rejection) {
+// note keeps a rejection of the request that of describes, and adds the holders to its limit. A request whose client has gone is
+// none.
+func (c *RequestQueueController) note(of Rejected, r *Rejection) {
 	if r.Outcome == OutcomeClientCancelled {
 		return
 	}
@@ -51,7 +55,7 @@ func (c *RequestQueueController) note(id, flow, model string, waited time.Durati
 	k := &c.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l := r.Limit; l != nil && !l.ByOne() && l.Name != dispatch.LimitRate {
+	if l := r.Limit; l != nil && l.Shared() {
 		if now.Sub(k.at) >= holdersEvery {
 			k.at = now
 			k.waiting, k.inStock = c.metrics.flows.holders()
@@ -63,18 +67,21 @@ func (c *RequestQueueController) note(id, flow, model string, waited time.Durati
 	if r.Facts != nil {
 		r.Facts.Limit = r.Limit
 	}
-	k.ring[k.n%MostRejections] = Rejected{
-		Time: now.UTC(), ID: id, Flow: flow, Model: model, Outcome: r.Outcome.String(), Waited: waited.Seconds(),
-		RetryAfter: r.RetryAfter.Seconds(), Limit: r.Limit,
-	}
+	of.Time, of.Outcome, of.Text, of.RetryAfter, of.Limit = now.UTC(), r.Outcome.String(), r.Err.Error(), r.RetryAfter.Seconds(), r.Limit
+	k.ring[k.n%MostRejections] = of
 	k.n++
 }
 
 // noteOf is note for a request that was offered. err is its *Rejection.
 func (c *RequestQueueController) noteOf(r *Request, waited time.Duration, err error) {
 	if rej := new(Rejection); errors.As(err, &rej) {
-		c.note(r.ID, r.Flow, cmp.Or(r.TargetModel, r.Model), waited, rej)
+		c.note(Rejected{ID: r.ID, Flow: r.Flow, Tier: r.TierName, Model: cmp.Or(r.TargetModel, r.Model), Waited: waited.Seconds()}, rej)
 	}
+}
+
+// notePreempted is note for a request that has lost its lease.
+func (c *RequestQueueController) notePreempted(id string, w *waiter, r *Rejection) {
+	c.note(Rejected{ID: id, Flow: w.Flow(), Tier: w.tier.name, Model: cmp.Or(w.series.target, w.series.model), Waited: w.Waited().Seconds()}, r)
 }
 
 // holders returns the flows that hold most of the waiting requests, and of those in flight. It looks at the flows that have

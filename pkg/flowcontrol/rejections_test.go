@@ -58,3 +58,26 @@ func TestRejectionsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A request that has lost its lease is a rejection as well, from the end of its stream on, once.
+func TestRejectionsHavePreemptions(t *testing.T) {
+	inBubble(t, ready(1), smg(1), func(b *bench) {
+		r := of(bulk)
+		r.Flow, r.Model = "victim", "m"
+		low := b.arrives(b.t.Context(), r)
+		high := b.arrives(b.t.Context(), of(interactive))
+		b.want(high, "dispatched")
+		b.wantPreempted(low)
+		for range 2 {
+			low.lease.OnRequestComplete(Completion{ID: "r-1"})
+		}
+		complete(high.lease)
+		all := b.Rejections()
+		if len(all) != 1 {
+			t.Fatalf("%+v", all)
+		}
+		if r := all[0]; r.ID != "r-1" || r.Flow != "victim" || r.Tier != "bulk" || r.Model != "m" || r.Outcome != "preempted" || r.Text == "" {
+			t.Errorf("%+v", r)
+		}
+	})
+}

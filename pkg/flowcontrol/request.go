@@ -64,6 +64,8 @@ type Usage struct{ Input, Output, Cached int64 }
 
 // Completion is the knowledge about a request when its stream has ended.
 type Completion struct {
+	// ID is the request's name in logs, for the last rejections; it may be empty.
+	ID string
 	// Status is the HTTP status of the model server's answer; 0 if no response headers were seen.
 	Status int
 	// RetryAfter is when the model server wants to be asked again, with status 429; 0: it does not say.

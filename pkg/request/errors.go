@@ -17,6 +17,9 @@ type Error struct {
 	Field string
 	// Message is a sentence for the sender.
 	Message string
+	// Limit is the field of Limits that the request exceeds, and Most its value; "" and 0 if it is none.
+	Limit string
+	Most  int64
 }
 
 // Error implements error.
@@ -29,4 +32,6 @@ func malformed(field, message string) error {
 	return &Error{Kind: ErrMalformed, Field: field, Message: message}
 }
 
-func tooLarge(message string) error { return &Error{Kind: ErrTooLarge, Message: message} }
+func tooLarge(limit string, most int64, message string) error {
+	return &Error{Kind: ErrTooLarge, Message: message, Limit: limit, Most: most}
+}

@@ -5,10 +5,10 @@ import "fmt"
 // checkHeaders refuses headers that are too many or too large.
 func (l *Limits) checkHeaders(h *Headers) error {
 	if h.bytes > l.MaxHeaderBytes {
-		return tooLarge(fmt.Sprintf("The request headers are larger than %d bytes.", l.MaxHeaderBytes))
+		return tooLarge("MaxHeaderBytes", int64(l.MaxHeaderBytes), fmt.Sprintf("The request headers are larger than %d bytes.", l.MaxHeaderBytes))
 	}
 	if h.total > l.MaxHeaders {
-		return tooLarge(fmt.Sprintf("The request has more than %d headers.", l.MaxHeaders))
+		return tooLarge("MaxHeaders", int64(l.MaxHeaders), fmt.Sprintf("The request has more than %d headers.", l.MaxHeaders))
 	}
 	return nil
 }
@@ -25,7 +25,7 @@ func (l *Limits) checkAnnounced(length int64, mode BodyMode) error {
 // CheckBody refuses a body that is longer than Weir holds.
 func (l *Limits) CheckBody(length int64) error {
 	if length > l.MaxBodyBytes {
-		return tooLarge(fmt.Sprintf("The request body is larger than %d bytes.", l.MaxBodyBytes))
+		return tooLarge("MaxBodyBytes", l.MaxBodyBytes, fmt.Sprintf("The request body is larger than %d bytes.", l.MaxBodyBytes))
 	}
 	return nil
 }

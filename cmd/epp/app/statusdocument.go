@@ -66,8 +66,8 @@ func (a *App) statusDocument(q *status.Query, now time.Time) *status.Document {
 		d.Engines = append(d.Engines, p.engineStatus(&loads[i], now, earlier, window))
 	}
 	d.Flows, d.LeftOut.Flows = a.flowsStatus(q, earlier, latest)
-	for _, e := range p.tail.rejections() {
-		d.Rejections = append(d.Rejections, status.Rejection{At: e.At, ID: e.ID, Flow: e.Flow, Tier: e.Tier, Model: e.Model, Outcome: e.Outcome.String(), Text: e.Err.Error()})
+	for _, r := range p.controller.Rejections() {
+		d.Rejections = append(d.Rejections, rejectionStatus(&r))
 	}
 	d.Reasons = append(d.Reasons, a.reasons(d, now)...)
 	d.Healthy = len(d.Reasons) == 0
@@ -90,6 +90,14 @@ func (a *App) poolStatus(c *config.Document, loads []load) status.Pool {
 		p.LowerBound, p.UpperBound = &s.LowerBound, &s.UpperBound
 	}
 	return p
+}
+
+func rejectionStatus(r *flowcontrol.Rejected) status.Rejection {
+	s := status.Rejection{At: r.Time, ID: r.ID, Flow: r.Flow, Tier: r.Tier, Model: r.Model, Outcome: r.Outcome, Text: r.Text}
+	if r.Limit != nil {
+		s.Limit, s.LimitValue = r.Limit.Name, r.Limit.Value
+	}
+	return s
 }
 
 func one(is bool) int {

@@ -42,7 +42,7 @@ func TestStatusDocument(t *testing.T) {
 	ask("bob")
 	eventually(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
 	ask("bob") // one too many
-	eventually(t, "one is rejected", func() bool { return len(r.pool.tail.rejections()) == 1 })
+	eventually(t, "one is rejected", func() bool { return len(r.pool.controller.Rejections()) == 1 })
 	first := r.document("")
 	if len(first.Rejections) != 1 || first.Rejections[0].Flow != "bob" || first.Rejections[0].Outcome != "flow-full" || first.Rejections[0].Tier == "" {
 		t.Errorf("rejections: %+v", first.Rejections)

@@ -15,18 +15,12 @@ const (
 	tailLines   = 1024
 )
 
-// lastRejections is how many of them are kept for documents.
-const lastRejections = 20
-
-// tail tells readers of requests that have ended, and keeps the last rejections. While nobody reads, a request that is served asks
-// one number. It is safe for concurrent use.
+// tail tells readers of requests that have ended. While nobody reads, a request asks one number. It is safe for concurrent use.
 type tail struct {
 	reading atomic.Int32
 
-	mu       sync.Mutex
-	readers  map[*tailReader]bool
-	rejected [lastRejections]extproc.Ended // a ring
-	n        int                           // all that there were
+	mu      sync.Mutex
+	readers map[*tailReader]bool
 }
 
 // tailReader is one that reads.
@@ -75,10 +69,6 @@ func (t *tail) Wanted() bool { return t.reading.Load() > 0 }
 func (t *tail) Ended(e *extproc.Ended) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e.Err != nil && e.Outcome != flowcontrol.OutcomeClientCancelled {
-		t.rejected[t.n%lastRejections] = *e
-		t.n++
-	}
 	for r := range t.readers {
 		if !r.wants(e) {
 			continue
@@ -90,16 +80,6 @@ func (t *tail) Ended(e *extproc.Ended) {
 			close(r.lines)
 		}
 	}
-}
-
-// rejections returns the last rejections, the newest first.
-func (t *tail) rejections() (last []extproc.Ended) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range min(t.n, lastRejections) {
-		last = append(last, t.rejected[(t.n-1-i)%lastRejections])
-	}
-	return last
 }
 
 func (r *tailReader) wants(e *extproc.Ended) bool {

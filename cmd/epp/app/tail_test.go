@@ -116,23 +116,3 @@ func TestSlowReaderIsDropped(t *testing.T) {
 		t.Error("somebody reads")
 	}
 }
-
-// The last rejections are kept, whether anybody reads or not.
-func TestLastRejections(t *testing.T) {
-	var all tail
-	for i := range 3 * lastRejections {
-		e := &extproc.Ended{Flow: fmt.Sprint(i), Outcome: flowcontrol.OutcomeFlowFull, Err: flowcontrol.ErrBadRequest}
-		if i == 3*lastRejections-2 {
-			e.Outcome = flowcontrol.OutcomeClientCancelled // which nobody has rejected
-		}
-		all.Ended(e)
-		all.Ended(&extproc.Ended{Flow: "served"})
-	}
-	last := all.rejections()
-	if len(last) != lastRejections || last[0].Flow != fmt.Sprint(3*lastRejections-1) || last[1].Flow != fmt.Sprint(3*lastRejections-3) {
-		t.Errorf("%d: %s, %s", len(last), last[0].Flow, last[1].Flow)
-	}
-	if n := len(new(tail).rejections()); n != 0 {
-		t.Errorf("of none: %d", n)
-	}
-}
