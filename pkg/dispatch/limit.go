@@ -29,7 +29,7 @@ const (
 	LimitRate          = "rate"           // requests in a thousand seconds
 	LimitQuota         = "quota"          // tokens of a tenant in its window
 
-	// Those of the streams, which a request meets before the queue.
+	// Limits of the streams, which a request meets before the queue.
 	LimitMaxHeaders        = "max-headers"
 	LimitMaxHeaderBytes    = "max-header-bytes"
 	LimitMaxBodyBytes      = "max-body-bytes"
