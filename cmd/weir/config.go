@@ -26,6 +26,8 @@ const configUsage = `Usage:
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
   weir config import --from dynamo FILE        the same for the FILE of Dynamo's policy-class queues
   weir config import --from mindrouter FILE    the same for a FILE with the environment variables of MindRouter
+  weir config import --from llm-d FILE         the same for the EndpointPickerConfig of llm-d or GIE; the values of their
+                                               charts become those of Weir's
   weir config import --from litellm [--endpoints OUT] FILE
                                                the same for the FILE of LiteLLM's proxy, and its engines into OUT, for
                                                epp's --endpoints-file
@@ -211,6 +213,7 @@ func readInput(file string) ([]byte, error) {
 var importers = map[string]func(text []byte) (config.Imported, error){
 	"dynamo":           withoutEngines(config.ImportDynamo),
 	"litellm":          config.ImportLiteLLM,
+	"llm-d":            config.ImportLLMD,
 	"mindrouter":       withoutEngines(config.ImportMindRouter),
 	"production-stack": config.ImportProductionStack,
 	"smg":              withoutEngines(config.ImportSMG),
@@ -237,7 +240,7 @@ func importConfig(from, file, endpoints string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return failed(stderr, fmt.Errorf("%s: %w", file, err))
 	}
-	overlay, err := imported.Document.MarshalOverlay()
+	ours, err := imported.Marshal()
 	if err != nil {
 		return failed(stderr, err)
 	}
@@ -252,7 +255,7 @@ func importConfig(from, file, endpoints string, stdout, stderr io.Writer) int {
 	for _, note := range imported.Notes {
 		_, _ = fmt.Fprintf(stderr, "%s: note: %s\n", file, printableLine(note))
 	}
-	_, _ = stdout.Write(overlay)
+	_, _ = stdout.Write(ours)
 	return 0
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -11,9 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Imported is what a file of another system, which knows its engines, becomes.
+// Imported is what a file of another system becomes.
 type Imported struct {
 	Document Document
+	// Values are those of Weir's chart but for config, which is the document, if the file has values of another chart.
+	Values map[string]any
 	// Engines are the model servers, for epp's --endpoints-file.
 	Engines []Engine
 	// Notes tell the operator what is ignored, what differs and what to consider.
@@ -108,4 +111,27 @@ func (im *Imported) target(model, target string, weight int64) {
 		return
 	}
 	*targets = append(*targets, ModelTarget{Name: target, Weight: weight})
+}
+
+// Marshal writes the configuration as a file, or the values with the configuration in them.
+func (im *Imported) Marshal() ([]byte, error) {
+	text, err := im.Document.MarshalOverlay()
+	if err != nil || im.Values == nil {
+		return text, err
+	}
+	var document map[string]any
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	delete(document, "apiVersion")
+	delete(document, "kind")
+	values := maps.Clone(im.Values)
+	values["config"] = document
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(values); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }

@@ -15,7 +15,7 @@ import (
 // No secret is printed.
 func TestImportsWithEngines(t *testing.T) {
 	for pattern, read := range map[string]func([]byte) (Imported, error){
-		"litellm/*.yaml": ImportLiteLLM, "production-stack/*.args": ImportProductionStack,
+		"litellm/*.yaml": ImportLiteLLM, "llm-d/*.yaml": ImportLLMD, "production-stack/*.args": ImportProductionStack,
 	} {
 		files, err := filepath.Glob(filepath.Join("testdata", filepath.FromSlash(pattern)))
 		if err != nil || len(files) < 2 {
@@ -30,11 +30,15 @@ func TestImportsWithEngines(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
-			written, err := im.Document.MarshalOverlay()
+			overlay, err := im.Document.MarshalOverlay()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if back, err := Load(source(string(written))); err != nil || !reflect.DeepEqual(back, im.Document) {
+			written, err := im.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := Load(source(string(overlay))); err != nil || !reflect.DeepEqual(back, im.Document) {
 				t.Errorf("%s: read back: %v\n%s", file, err, written)
 			}
 			engines, err := MarshalEngines(im.Engines)
@@ -110,6 +114,24 @@ func TestImportsRefuse(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
+		"":                            "must be an EndpointPickerConfig",
+		"router: 3":                   `router: "3": must be a mapping`,
+		"plugins: {}":                 "plugins",
+		"apiVersion: v1\nplugins: []": `apiVersion: "v1": must be a version of one of the groups`,
+		"plugins: [{}]":               "plugins[0].type",
+		"flowControl: {}\nplugins: 1": `plugins: "1": must be a list`,
+		"plugins: []\nflowControl: {maxBytes: x}":                                  `flowControl.maxBytes: "x": must be a number of bytes`,
+		"plugins: []\nflowControl: {defaultRequestTTL: 2h}":                        `flowControl.defaultRequestTTL: "2h": must be a duration`,
+		"plugins: []\nflowControl: {saturationDetector: {pluginRef: a}}":           `pluginRef: "a": must be the name of one of the plugins`,
+		"plugins: []\nflowControl: {priorityBands: [{priority: 1},{priority: 1}]}": "flowControl.priorityBands[1].priority",
+		"router: {modelServers: {protocol: quic}}":                                 `router.modelServers.protocol: "quic"`,
+		"router: {epp: {flags: {v: much}}}":                                        `router.epp.flags.v: "much"`,
+	} {
+		if _, err := ImportLLMD([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("llm-d %q: %v, want %q", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
 		"":                        "has no arguments of vLLM's router",
 		"python3 -m vllm_router":  "has no arguments of vLLM's router",
 		"--routing-logic fastest": `--routing-logic: "fastest": must be one of`,
@@ -138,7 +160,7 @@ func TestImportProductionStackNamesEveryArgument(t *testing.T) {
 }
 
 func FuzzImportsWithEngines(f *testing.F) {
-	for _, pattern := range []string{"testdata/litellm/*.yaml", "testdata/production-stack/*.args"} {
+	for _, pattern := range []string{"testdata/litellm/*.yaml", "testdata/llm-d/*.yaml", "testdata/production-stack/*.args"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -149,9 +171,9 @@ func FuzzImportsWithEngines(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, read := range []func([]byte) (Imported, error){ImportLiteLLM, ImportProductionStack} {
+		for _, read := range []func([]byte) (Imported, error){ImportLiteLLM, ImportLLMD, ImportProductionStack} {
 			if im, err := read(text); err == nil {
-				if _, err := im.Document.MarshalOverlay(); err != nil {
+				if _, err := im.Marshal(); err != nil {
 					t.Errorf("%v of %q", err, text)
 				}
 			}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,7 +64,7 @@ const usersRole = "user"
 // without an api_base is another provider's. An impossible value of something that is converted is an error with its path;
 // the error is Problems and lists all of them. No value of a key that is not converted is printed, since it may be a secret.
 func ImportLiteLLM(text []byte) (Imported, error) {
-	im := liteLLMImport{lines: map[string]int{}}
+	im := liteLLMImport{tree: newTree()}
 	root, problems := parseYAML(text)
 	im.problems = problems
 	var err error
@@ -92,108 +91,7 @@ func ImportLiteLLM(text []byte) (Imported, error) {
 // liteLLMImport is the state of an import.
 type liteLLMImport struct {
 	Imported
-	problems Problems
-	lines    map[string]int
-	ignored  []string // paths without indices, in their order
-	nodes    int
-}
-
-// pairs calls f with the keys and values of a mapping; anything else is a problem of its path.
-func (im *liteLLMImport) pairs(path string, node *yaml.Node, f func(key, path string, value *yaml.Node)) {
-	if node = im.at(path, node); node == nil {
-		return
-	}
-	if node.Kind != yaml.MappingNode {
-		im.problems.add(path, describe(node), "must be a mapping")
-		return
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := node.Content[i].Value
-		f(key, join(path, key), node.Content[i+1])
-	}
-}
-
-// items calls f with the items of a list.
-func (im *liteLLMImport) items(path string, node *yaml.Node, f func(path string, value *yaml.Node)) {
-	if node = im.at(path, node); node == nil {
-		return
-	}
-	if node.Kind != yaml.SequenceNode {
-		im.problems.add(path, describe(node), "must be a list")
-		return
-	}
-	for i, item := range node.Content {
-		f(index(path, i), item)
-	}
-}
-
-// at returns the node that an alias stands for, and notes its line; nil for null, and beyond maxNodes values.
-func (im *liteLLMImport) at(path string, node *yaml.Node) *yaml.Node {
-	for node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if im.nodes++; im.nodes > maxNodes {
-		if im.nodes == maxNodes+1 {
-			im.problems.add("", nil, "the document is too large (more than %d values)", maxNodes)
-		}
-		return nil
-	}
-	im.lines[path] = node.Line
-	if isNull(node) {
-		return nil
-	}
-	return node
-}
-
-func (im *liteLLMImport) text(path string, node *yaml.Node) string {
-	if node = im.at(path, node); node == nil {
-		return ""
-	}
-	if node.Kind != yaml.ScalarNode {
-		im.problems.add(path, describe(node), "must be a string")
-		return ""
-	}
-	return node.Value
-}
-
-// whole returns a whole number from least to most.
-func (im *liteLLMImport) whole(path string, node *yaml.Node, least, most int64) int64 {
-	text := im.text(path, node)
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < least || n > most {
-		im.problems.add(path, text, "must be a whole number from %d to %d", least, most)
-		return least
-	}
-	return n
-}
-
-// ignore notes that nothing here stands for a key.
-func (im *liteLLMImport) ignore(path string, node *yaml.Node) {
-	path = withoutIndices(path)
-	if above, _, nested := strings.Cut(path, "."); nested || node.Kind != yaml.MappingNode {
-		if !slices.Contains(im.ignored, path) {
-			im.ignored = append(im.ignored, path)
-		}
-	} else {
-		im.pairs(above, node, func(_, path string, value *yaml.Node) { im.ignore(path, value) })
-	}
-}
-
-// withoutIndices returns a path without the numbers of items.
-func withoutIndices(path string) string {
-	var out strings.Builder
-	depth := 0
-	for _, r := range path {
-		switch {
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case depth == 0:
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
+	tree
 }
 
 func (im *liteLLMImport) sections(root *yaml.Node) {
@@ -363,23 +261,7 @@ func (im *liteLLMImport) generalSetting(key, path string, value *yaml.Node) {
 
 // tell notes what is ignored, with what Weir has instead, and what to consider.
 func (im *liteLLMImport) tell() {
-	var unknown []string
-	for _, path := range im.ignored {
-		instead := ""
-		for key, text := range liteLLMInstead {
-			if path == strings.TrimSuffix(key, ".") || strings.HasSuffix(key, ".") && strings.HasPrefix(path, key) {
-				instead = text
-			}
-		}
-		if instead == "" {
-			unknown = append(unknown, path)
-			continue
-		}
-		im.note("%s: ignored: %s", path, instead)
-	}
-	if len(unknown) > 0 {
-		im.note("ignored, since nothing here stands for it: %s", strings.Join(unknown, ", "))
-	}
+	im.Notes = append(im.Notes, im.instead(liteLLMInstead)...)
 	if len(im.Document.Roles) > 0 {
 		im.note("flows.role takes the role of a tenant from %s, which the issuer of the tokens must set. The keys of a LiteLLM priority "+
 			"share its part; here each tenant has the weight of its role", strings.Join(im.Document.Flows.Role, ", "))
