@@ -118,6 +118,11 @@ func TestBatches(t *testing.T) {
 		if !slices.Equal(f.batches, []int{3, 4}) {
 			t.Errorf("batches of %v: a full one waited", f.batches)
 		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if len(f.batches) != 2 {
+			t.Errorf("batches of %v: an empty one", f.batches)
+		}
 		b.span(1)
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()

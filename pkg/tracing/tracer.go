@@ -53,11 +53,11 @@ func (t *Tracer) Collectors() []prometheus.Collector {
 // Run exports spans until ctx is done, and then those that are in the queue, for at most lastExports. It returns after its
 // goroutines have.
 func (t *Tracer) Run(ctx context.Context) error {
-	if err := t.exporter.Start(ctx); err != nil {
-		return fmt.Errorf("tracing: %w", err)
-	}
 	exports, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
+	if err := t.exporter.Start(exports); err != nil { // even if ctx is done already
+		return fmt.Errorf("tracing: %w", err)
+	}
 	t.queue.run(ctx, exports, cut)
 	if err := t.exporter.Shutdown(exports); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("tracing: %w", err)

@@ -143,6 +143,8 @@ func TestTracingIsOff(t *testing.T) {
 	}
 	if _, page := r.get("/metrics"); strings.Contains(page, "weir_tracing") {
 		t.Error("there are metrics")
+	} else if !strings.Contains(page, "weir_extproc_panics_total 0\n") {
+		t.Error("a stream has panicked")
 	}
 }
 
