@@ -37,10 +37,10 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 	ENVOY=$$(hack/envoy.sh) bin/weir demo
 
 .PHONY: test
-test: check facts integration pages ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
+test: check wire ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: race-cluster test-kube test-chart pages-cluster test-browser dashboards-check observe trace ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
+test-cluster: lint-deps race-cluster test-kube test-chart pages-cluster test-browser dashboards-check observe trace ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -51,6 +51,10 @@ check: lint race unit ## lint, purity, vet, race and unit tests, decisions explo
 .PHONY: lint
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml, go vet among its linters
 	GOGC=400 $(GOLANGCI) run ./...
+
+.PHONY: lint-deps
+lint-deps: $(GOLANGCI) ## golangci-lint with .golangci-deps.yml: checks that analyse every dependency
+	GOGC=400 $(GOLANGCI) run -c .golangci-deps.yml ./...
 
 $(GOLANGCI):
 	@mkdir -p $(CACHE)/bin
@@ -67,7 +71,7 @@ race-cluster: envoy test-kube-assets ## unit tests of all others but the core un
 		$$($(GO) list ./... | grep -v -e /test/ | grep -vxF "$$($(GO) list $(CORE) $(RACE))")
 
 .PHONY: unit
-unit: envoy ## all other unit tests: of the core with its decisions explored, of the programs, and the recordings whole
+unit: envoy ## all other unit tests: of the core with its decisions explored, of the programs, and of recordings
 	ENVOY=$$(hack/envoy.sh) $(GO) test -short -vet=off -p 4 -timeout 30m ./pkg/recording \
 		$$($(GO) list ./... | grep -v -e /test/ -e /internal/kubeenv$$ | grep -vxF "$$($(GO) list $(RACE))")
 
@@ -76,9 +80,10 @@ explore: ## every sequence of events of a few requests, with whole lives of four
 	$(GO) test -timeout 60m -run TestExplore ./pkg/dispatch -explore.whole
 
 .PHONY: random
-random: ## 10,000 random machines, against the properties that a user would state, and all random queues (5 minutes on 2 cores)
+random: ## 10,000 random machines, against the properties that a user would state, all random queues, and changed bytes of a recording (5 minutes on 2 cores)
 	$(GO) test -timeout 60m -run TestRandom ./pkg/dispatch -random.runs 10000
 	$(GO) test -timeout 60m ./pkg/fairqueue
+	$(GO) test -timeout 60m -run TestChangedByteIsNoticed ./pkg/recording
 
 .PHONY: million
 million: ## a million identities
@@ -101,6 +106,11 @@ burst: envoy ## 110 bodies of 32 MiB become whole at once, which takes 11 GB of 
 .PHONY: fuzz
 fuzz: ## each fuzz target 200,000 executions beyond its seeds, which every test run takes
 	hack/fuzz.sh 200000x
+
+.PHONY: wire
+wire: envoy openai ## integration, facts and pages, two at a time: much of each is waiting
+	ENVOY=$$(hack/envoy.sh) CLIENTS_PYTHON=$$(hack/clients.sh) $(GO) test -count=1 -vet=off -timeout 30m -p 2 -parallel 12 \
+		./test/integration ./test/envoyfacts ./test/docs
 
 .PHONY: facts
 facts: envoy ## what Weir expects of Envoy, on a real one, without Weir; the shipped configurations

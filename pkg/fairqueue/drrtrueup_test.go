@@ -34,7 +34,7 @@ func TestClassesShareActualCosts(t *testing.T) {
 					q := classes(t, cursor, ab(300, 100)...)
 					var served [2]float64
 					var flying []*Request
-					for range 30_000 {
+					for range 10_000 {
 						for class := range 2 {
 							waits(t, q, "ab"[class:class+1], c.estimate[class], 2-q.top.classes[class].queued)
 						}

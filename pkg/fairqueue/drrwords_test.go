@@ -10,7 +10,7 @@ import (
 // Random arrivals, cancellations, blocked classes and releases give the same order, step by step, as Dynamo's
 // description, which is repeated here without a closed form: plain lists, and every class asked again and again.
 func TestDRRLikeItsWords(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range seeds(400) {
 		random := rand.New(rand.NewPCG(seed, 21))
 		cursor := Cursor(seed % 2)
 		var list []ClassConfig

@@ -15,7 +15,7 @@ func TestMatchesAgainstOracle(t *testing.T) {
 		d.run()
 		taken += d.taken
 	}
-	if least := int(seeds(1500)) * 3; taken < least {
+	if least := int(seeds(1500)) * 2; taken < least {
 		t.Errorf("only %d turns were taken, want %d", taken, least)
 	}
 }

@@ -3,5 +3,5 @@
 package recording_test
 
 // The race detector makes a replay ten times slower, and has nothing to find in it: the machine is pure. `make unit` tries
-// all.
+// more.
 func init() { lives, oneByteOf, explained = 3, 30, 20 }

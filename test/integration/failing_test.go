@@ -46,7 +46,7 @@ func (s *scene) crowd(clients int, d time.Duration, who func(client int) string)
 				}
 				mu.Unlock()
 				if answer.status != 200 {
-					time.Sleep(5 * time.Millisecond) // as a client that tries again
+					time.Sleep(20 * time.Millisecond) // as a client that tries again
 				}
 			}
 		})
