@@ -52,7 +52,8 @@ func (f *Format) Record(
 		player: player{state: s, base: now.Round(0).UTC()},
 	}
 	r.begins.Store(now.UnixNano())
-	r.restart(make([]byte, 0, segmentSize+segmentSize/8))
+	r.follower.ring.reserve()
+	r.restart(newBuffer())
 	if hide != nil { // so that no name is in a checkpoint
 		if err := s.machine.Configure(now, cfg); err != nil {
 			return nil, fmt.Errorf("recording: %w", err)

@@ -15,6 +15,8 @@ const (
 	slack, leastSlack = 4, 16
 	// segmentHead is the memory that a segment takes beside its content, in bytes.
 	segmentHead = 64
+	// mostReserved bounds the memory that a ring takes before it has anything to keep, in bytes.
+	mostReserved = 16 << 20
 )
 
 // taken returns the number of bytes that a segment counts for in the ring.
@@ -40,6 +42,16 @@ type ring struct {
 }
 
 func newRing(limit int) *ring { return &ring{limit: limit, wake: make(chan struct{}, 1)} }
+
+// reserve takes the memory of the ring at once, up to mostReserved: the collector's next run depends on all that is held,
+// and so comes as rarely as it does when the ring is full. Until it is used, no page of it is touched.
+func (r *ring) reserve() {
+	for n := min(r.limit, mostReserved) / segmentSize; n > 0; n-- {
+		r.spare = append(r.spare, newBuffer())
+	}
+}
+
+func newBuffer() []byte { return make([]byte, 0, segmentSize+segmentSize/8) }
 
 // push adds a segment and returns a buffer for the next one. A segment that was sealed early is copied, so that the
 // ring does not hold more memory than it counts.
@@ -67,7 +79,7 @@ func (r *ring) push(segment []byte) (next []byte) {
 		next, r.spare = r.spare[n-1], r.spare[:n-1]
 		return next
 	}
-	return make([]byte, 0, segmentSize+segmentSize/8)
+	return newBuffer()
 }
 
 // lose ends the recording for a reason. The caller holds r.mu.
@@ -94,6 +106,9 @@ func (r *ring) end(why error) {
 func (r *ring) resize(limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if limit < r.limit {
+		r.spare = nil
+	}
 	if r.limit = limit; r.size > limit && r.lost == nil {
 		r.shrinks = r.size
 		r.wakeFollower()

@@ -105,3 +105,17 @@ func TestRingReusesBuffers(t *testing.T) {
 		t.Errorf("%d buffers are kept", len(r.spare))
 	}
 }
+
+// A ring takes its memory at the beginning, as much as it may have, and of a large one a part; a lower limit gives it back.
+func TestRingTakesItsMemoryAtOnce(t *testing.T) {
+	for limit, want := range map[int]int{0: 0, 3 * segmentSize: 3, 10 * mostReserved: mostReserved / segmentSize} {
+		r := newRing(limit)
+		r.reserve()
+		if len(r.spare) != want {
+			t.Errorf("limit %d: %d segments, want %d", limit, len(r.spare), want)
+		}
+		if r.resize(limit - 1); len(r.spare) != 0 {
+			t.Errorf("limit %d: %d segments are kept under a lower one", limit, len(r.spare))
+		}
+	}
+}
