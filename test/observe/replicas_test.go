@@ -76,7 +76,7 @@ func TestDoesOneReplicaLeadAndReachTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	r := newRig(t, setup{name: "replicas", environment: []string{"POD_NAME=weir-0", "NAMESPACE=" + ns, "POD_IP=10.9.9.9"}})
+	r := newRig(t, setup{name: "replicas", environment: []string{"POD_NAME=weir-0", "POD_UID=0", "NAMESPACE=" + ns, "POD_IP=10.9.9.9"}})
 	r.engines = []*modelsim.Server{engine}
 	r.epp = startEPP(t, r.with, []string{
 		"--kubeconfig=" + env.Kubeconfig(t, env.Admin(), ns), "--pool-name=chat", "--pool-namespace=" + ns, "--metrics-endpoint-auth=false",
