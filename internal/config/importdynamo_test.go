@@ -216,3 +216,15 @@ func FuzzImportDynamo(f *testing.F) {
 		}
 	})
 }
+
+// Without a file there is one class, called default, and without an engine a request fails at once.
+func TestDynamoWithoutAFile(t *testing.T) {
+	d, err := Profile(ProfileDynamo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := d.FlowcontrolConfig()
+	if n := len(cfg.Queue.Classes); n != 0 || len(cfg.Queue.Tiers) != 1 || cfg.Queue.Tiers[0].Name != "default" || cfg.HoldWhenEmpty {
+		t.Errorf("%d classes, tiers %+v, held without an engine: %t", n, cfg.Queue.Tiers, cfg.HoldWhenEmpty)
+	}
+}
