@@ -30,7 +30,7 @@ type queue struct {
 	dropped            *prometheus.CounterVec
 	full, lost         prometheus.Counter
 
-	// Of run's goroutine alone.
+	// Guarded by run's goroutine, which alone uses them.
 	batch []sdktrace.ReadOnlySpan
 	fails bool // the last export failed
 }
