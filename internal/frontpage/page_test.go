@@ -83,6 +83,9 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
+	if strings.Contains(text, "Show more") { // of 50 flows that were asked for there are 3
+		t.Error("the page promises more rows than it has room for")
+	}
 	healthy := sample()
 	healthy.Reasons, healthy.Flows, healthy.LeftOut.Flows = nil, nil, 0
 	for _, want := range []string{`<title>healthy – `, `<i aria-hidden="true">●</i> healthy</span>`, `No flow waits or runs.`} {
@@ -111,6 +114,9 @@ func TestSearch(t *testing.T) {
 	}
 	p.Refresh = 0
 	text = render(t, p)
+	if strings.Contains(text, `name="refresh"`) {
+		t.Error("a search leads to a page that stays")
+	}
 	for _, want := range []string{
 		`name="flow" value="team"`, `<input type="hidden" name="flows" value="3">`, `<input type="hidden" name="sort-flows" value="flow">`,
 		`paused <a href="/?flow=team&amp;flows=3&amp;sort-flows=flow">go on</a>`,
