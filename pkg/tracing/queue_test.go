@@ -104,12 +104,12 @@ func TestBatches(t *testing.T) {
 		b.span(1)
 		time.Sleep(3 * time.Second)
 		b.span(2)
-		time.Sleep(2*time.Second - 1)
+		time.Sleep(2*time.Second - time.Nanosecond)
 		synctest.Wait()
 		if len(f.batches) != 0 {
 			t.Errorf("batches of %v before the delay was over", f.batches)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if !slices.Equal(f.batches, []int{3}) {
 			t.Errorf("batches of %v after the delay", f.batches)
@@ -124,12 +124,12 @@ func TestBatches(t *testing.T) {
 			t.Errorf("batches of %v: an empty one", f.batches)
 		}
 		b.span(1)
-		time.Sleep(5*time.Second - 1)
+		time.Sleep(5*time.Second - time.Nanosecond)
 		synctest.Wait()
 		if len(f.batches) != 2 {
 			t.Errorf("batches of %v: the delay began before the span", f.batches)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		b.counts(8, 0, 0, 0)
 	})

@@ -235,7 +235,7 @@ func TestHostileTexts(t *testing.T) {
 	s := spansOf(t, sdktrace.AlwaysSample(), request)[waitSpan]
 	texts := map[string]string{"message": s.Status.Description}
 	for _, a := range s.Attributes {
-		texts[string(a.Key)] = a.Value.Emit()
+		texts[string(a.Key)] = a.Value.String()
 	}
 	for name, text := range texts {
 		if len(text) > 2*mostText || strings.ToValidUTF8(text, "") != text {
