@@ -494,26 +494,3 @@ func TestForeignStockCounts(t *testing.T) {
 		complete(waiter.lease)
 	})
 }
-
-// drains is a Recorder that counts drains.
-type drains struct {
-	Recorder
-	n int
-}
-
-func (d *drains) Drain(time.Time)             { d.n++ }
-func (d *drains) Verdicts([]*dispatch.Waiter) {}
-
-// A recording knows of a drain. Its replay rejects nobody without it.
-func TestDrainIsRecorded(t *testing.T) {
-	inBubble(t, ready(1), nil, func(b *bench) {
-		var recorded drains
-		if err := b.Record(func(*dispatch.Machine, dispatch.Config) (Recorder, error) { return &recorded, nil }); err != nil {
-			t.Fatal(err)
-		}
-		b.Drain()
-		if recorded.n != 1 {
-			t.Errorf("%d drains recorded, want 1", recorded.n)
-		}
-	})
-}

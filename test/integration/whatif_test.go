@@ -24,7 +24,9 @@ func TestAPredictedWeightComesTrue(t *testing.T) {
 	file := newConfigFile(t, equal)
 	var servers []modelsim.Config
 	for _, took := range []time.Duration{150, 170, 190, 220} { // different, so that slots do not become free together
-		servers = append(servers, modelsim.Fixed(2, took*time.Millisecond))
+		server := modelsim.Fixed(2, took*time.Millisecond)
+		server.Records = 1 << 10
+		servers = append(servers, server)
 	}
 	s := start(t, setup{models: servers, flags: []string{"--config-file=" + file.path}})
 
@@ -120,7 +122,8 @@ func (s *scene) overload(last func()) map[string]fared {
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			waits[r.Tag] = append(waits[r.Tag], r.Arrived.Sub(time.Unix(0, sent)).Seconds())
+			flow := r.Header.Get("x-tenant")
+			waits[flow] = append(waits[flow], r.Arrived.Sub(time.Unix(0, sent)).Seconds())
 			total++
 		}
 	}

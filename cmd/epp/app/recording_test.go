@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
@@ -59,6 +61,25 @@ flows: { key: ["header:x-tenant"], weights: { sk-secret: 2 }, capacities: { sk-s
 	_, file := r.debug("/debug/recording")
 	if strings.Contains(file, "sk-secret") || !strings.Contains(file, "sha256:") {
 		t.Error("the identity is in the recording, or nothing of it")
+	}
+	format, err := Recordings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := format.History(strings.NewReader(file))
+	if err != nil || !h.Hidden {
+		t.Fatalf("%v, hidden: %t", err, h.Hidden)
+	}
+	d := r.Config()
+	as := func(c dispatch.Config) string {
+		text, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got := as(RecordedConfig(&d, true)); got != as(h.Config) || got == as(RecordedConfig(&d, false)) {
+		t.Errorf("the recorded configuration is\n%s, want\n%s", got, as(h.Config))
 	}
 }
 
