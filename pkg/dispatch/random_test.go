@@ -22,9 +22,9 @@ var (
 	randomQuick = flag.Bool("random.quick", false, "TestRandomMachines does not reduce a scene that fails")
 )
 
-// TestRandomMachines plays random scenes, and checks in each what a user would state: see random_rules_test.go, random_outcomes_test.go and
-// random_shares_test.go. A scene that fails is reduced before it is told. In many scenes each property has something to hold
-// of.
+// TestRandomMachines plays random scenes, and checks in each what a user would state: see random_rules_test.go,
+// random_outcomes_test.go and random_shares_test.go. A scene that fails is reduced before it is told. In many scenes each
+// property has something to hold of.
 func TestRandomMachines(t *testing.T) {
 	runs := *randomRuns
 	total := playScenes(t, runs, newScene)

@@ -18,8 +18,9 @@
 //	firstmessage.go    by that message
 //	stream.go          the main stream: its request, body, grant, link and response, each of a type of its own
 //	reactions.go       its reaction to every message in every state (state.go)
-//	readrequest.go     the request is read, by package request (collectbody.go: its body is collected; too large is refused
-//	                   by request/limits.go, and a first part that Envoy sends is passed on unread by request/readbody.go)
+//	readrequest.go     the request is read, by package request (collectbody.go: messages with its body fill bodybuffer.go;
+//	                   too large is refused by request/limits.go, and a first part that Envoy sends is passed on unread by
+//	                   request/readbody.go)
 //	admission.go       and offered to the controller, in the handler's goroutine (grant.go, or refuse.go)
 //	answerrequest.go   Envoy is told the destination (replies.go: the shared and the own part of a reply)
 //	watchresponse.go   the response is watched (firstbyte.go, responsebody.go: its body, where Envoy shows it)

@@ -95,8 +95,8 @@
 //
 // Push, Peek, Pop, Remove, displacement and the expiry of one request are O(log n) in flows and requests, times the
 // number of tiers, of levels, and of lanes in which the request's own flow waits. (With discipline none, one flow has
-// all lanes, but only the request's own lane is touched.) No operation visits all flows or all requests, except Regroup,
-// Reconfigure and Drain.
+// all lanes, but only the request's own lane is touched.) With fairshare a Peek also looks at up to reviewedLanes lanes of
+// the flow above the threshold. No operation visits all flows or all requests, except Regroup, Reconfigure and Drain.
 //
 // A flow without waiting requests keeps only its start, by which it may owe: while requests of it are in flight, and
 // then for the last keptFlows of a class and the last keptUnder under an active flow (flowtable.go). A forgotten flow

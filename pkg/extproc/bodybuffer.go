@@ -6,7 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// requestBody collects the body of one request. The holder of the turn may use it.
+// requestBody is the bytes of one request's body, as far as they have come, and the memory that they take (bodymemory.go).
+// The holder of the turn may use it (turn.go). The messages that bring it are collectbody.go's.
 type requestBody struct {
 	turn turn
 	// arrival is bodyMemory's record of the body; nil if none was awaited.
