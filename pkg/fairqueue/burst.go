@@ -1,6 +1,9 @@
 package fairqueue
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // burst is the burst credit of every flow, over its weight. It grows while nothing waits and nothing is in flight, and all
 // but BurstDecay of it is lost when a request begins to wait. In MindRouter it lets a user use the whole of an idle cluster,
@@ -35,7 +38,10 @@ func (b *burst) at(now time.Duration, c *FairShareConfig) int64 {
 	if !b.rests || now < b.since {
 		return min(b.credit, most)
 	}
-	grown := mulDiv(uint64(now-b.since), uint64(c.BurstRate)*millionth, uint64(time.Second))
+	hi, grown := bits.Mul64(uint64(now-b.since), uint64(c.BurstRate)*millionth)
+	if grown /= uint64(time.Second); hi > 0 { // a long rest
+		grown = mulDiv(uint64(now-b.since), uint64(c.BurstRate)*millionth, uint64(time.Second))
+	}
 	return min(b.credit+int64(grown), most)
 }
 

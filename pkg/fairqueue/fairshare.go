@@ -85,6 +85,8 @@ type fairShares struct {
 	queue *FairRequestQueue
 	burst burst
 	from  period // the number that the period at the epoch would have
+
+	present presentPeriod
 }
 
 // fairLevel is FairShare's state of a class.

@@ -92,15 +92,28 @@ func (s *fairShares) span() time.Duration { return s.config().Window / recentPer
 
 // period returns the present period.
 func (s *fairShares) period() period {
-	return s.from + period(s.queue.Since(s.queue.now)/s.span())
+	now := s.queue.Since(s.queue.now)
+	if p := &s.present; now < p.begins || now >= p.ends { // it divides once in a period
+		span := s.span()
+		n := now / span
+		p.number, p.begins, p.ends = s.from+period(n), n*span, (n+1)*span
+	}
+	return s.present.number
 }
 
 // phase returns the part of the present period that is over.
 func (s *fairShares) phase() time.Duration { return s.queue.Since(s.queue.now) % s.span() }
 
+// presentPeriod is the period of the last event that asked, from its begin until its end after the queue's epoch; at first none.
+type presentPeriod struct {
+	number       period
+	begins, ends time.Duration
+}
+
 // renew lets the use so far be recent no more, because a period has another length.
 func (s *fairShares) renew(was FairShareConfig) {
 	if was.Window != s.config().Window {
+		s.present = presentPeriod{}
 		s.from += period(s.queue.Since(s.queue.now)/(was.Window/recentPeriods)) + recentPeriods
 	}
 }
