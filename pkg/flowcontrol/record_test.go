@@ -33,17 +33,19 @@ func TestDrainIsRecorded(t *testing.T) {
 
 // ends is a Recorder that notes when leases end.
 type ends struct {
-	Recorder
+	drains
 	at []time.Time
 }
 
 func (e *ends) Arrive(time.Time, *dispatch.Waiter, dispatch.Arrival, string, bool) {}
 func (e *ends) Told(*dispatch.Waiter)                                              {}
-func (e *ends) Complete(now time.Time, _ *dispatch.Lease, _ fairqueue.Cost)        { e.at = append(e.at, now) }
+func (e *ends) Advance(time.Time)                                                  {}
+
+func (e *ends) Complete(now time.Time, _ *dispatch.Lease, _ fairqueue.Cost) { e.at = append(e.at, now) }
+
 func (e *ends) Answered(now time.Time, _ *dispatch.Lease, _ fairqueue.Cost, _ dispatch.Answer) {
 	e.at = append(e.at, now)
 }
-func (e *ends) Verdicts([]*dispatch.Waiter) {}
 
 // A recording has the time at which a request ends, also while nothing waits for it: it tells how long requests take.
 func TestEndsAreRecordedWithTheirTimes(t *testing.T) {
