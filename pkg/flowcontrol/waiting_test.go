@@ -124,7 +124,7 @@ func TestALeaseThatMovesKeepsItsAge(t *testing.T) {
 		b.backends.reserved[1]++ // let the next one be picked beside it
 		newer := b.arrives(b.t.Context(), of(bulk))
 		b.backends.reserved[1]--
-		older.lease.OnServed(1 - older.lease.Endpoint(), 200)
+		older.lease.OnServed(1-older.lease.Endpoint(), 200)
 		high := b.arrives(b.t.Context(), of(system))
 		b.want(high, "dispatched")
 		b.wantPreempted(newer)

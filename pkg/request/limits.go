@@ -5,10 +5,10 @@ import "fmt"
 // checkHeaders refuses headers that are too many or too large.
 func (l *Limits) checkHeaders(h *Headers) error {
 	if h.bytes > l.MaxHeaderBytes {
-		return tooLarge("MaxHeaderBytes", int64(l.MaxHeaderBytes), fmt.Sprintf("The request headers are larger than %d bytes.", l.MaxHeaderBytes))
+		return tooLarge("MaxHeaderBytes", l.MaxHeaderBytes, fmt.Sprintf("The request headers are larger than %d bytes.", l.MaxHeaderBytes))
 	}
 	if h.total > l.MaxHeaders {
-		return tooLarge("MaxHeaders", int64(l.MaxHeaders), fmt.Sprintf("The request has more than %d headers.", l.MaxHeaders))
+		return tooLarge("MaxHeaders", l.MaxHeaders, fmt.Sprintf("The request has more than %d headers.", l.MaxHeaders))
 	}
 	return nil
 }
