@@ -63,8 +63,10 @@ func TestHistory(t *testing.T) {
 		waited           time.Duration
 		granted, ended   bool
 	}{
-		{"a", true, true, 0, true, true}, {"a", true, false, begin.Sub(waits) + time.Millisecond, true, true},
-		{"b", true, false, begin.Sub(waits), true, false}, {"c", false, false, 0, false, false},
+		{"a", true, true, 0, true, true},
+		{"a", true, false, begin.Sub(waits) + time.Millisecond, true, true},
+		{"b", true, false, begin.Sub(waits), true, false},
+		{"c", false, false, 0, false, false},
 	} {
 		v := h.Visits[i]
 		if v.Arrival.Flow != want.flow || v.Present != want.present || v.Running != want.running || v.Waited != want.waited ||
