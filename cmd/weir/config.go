@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -276,7 +277,7 @@ func writeEngines(name string, engines []config.Engine) error {
 // printableLine returns a note as a single printable line, whatever names the file contains.
 func printableLine(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if printable.Commands(r) {
 			return ' '
 		}
 		return r

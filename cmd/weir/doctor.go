@@ -20,6 +20,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/doctor"
 	"github.com/weir-epp/weir/internal/doctor/ask"
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/datastore/kube"
 )
 
@@ -90,7 +91,7 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		report.Findings = slices.DeleteFunc(report.Findings, func(x doctor.Finding) bool { return slices.Contains(f.ignore, x.ID) })
 		if f.output == "json" {
-			err = report.JSON(terminalJSON{stdout})
+			err = report.JSON(printable.Writer(stdout))
 		} else {
 			err = report.Text(stdout, name)
 		}

@@ -16,17 +16,18 @@ import (
 
 const explainUsage = `Usage:
   weir explain FILE --request ID                      say in words what became of a request of a recording, and why
-  weir explain FILE --last 5m --flow F --slowest 10   say it of those that waited longest
+  weir explain FILE --last 5m --flow F --slowest 10   say it of those that waited longest, with a line for each flow and endpoint
+  weir explain FILE --last 70m --until 55m            say it of a quarter of an hour, an hour ago
 
 FILE is what epp serves at /debug/recording, or a file of decision records (decisions.file), or - for standard input. ID is
-the request's x-request-id, or its number in the recording. --last, --flow and --slowest may each be left out; --last counts
-from the end of the recording. With -o json the output is the records of the decisions, one on each line.
+the request's x-request-id, or its number in the recording. --last, --until, --flow and --slowest may each be left out. --last
+and --until count from the end of the recording. With -o json the output is the records of the decisions, one on each line.
 `
 
 // explainOptions are the flags of `weir explain`.
 type explainOptions struct {
 	file, request, flow, output string
-	last                        time.Duration
+	last, until                 time.Duration
 	slowest                     int
 	warn                        func(text string)
 }
@@ -39,6 +40,7 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 	set.StringVar(&o.request, "request", "", "")
 	set.StringVar(&o.flow, "flow", "", "")
 	set.DurationVar(&o.last, "last", 0, "")
+	set.DurationVar(&o.until, "until", 0, "")
 	set.IntVar(&o.slowest, "slowest", 10, "")
 	set.StringVarP(&o.output, "output", "o", "text", "")
 	err := set.Parse(args)
@@ -52,10 +54,12 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 		err = errors.New("must be followed by one FILE")
 	case set.Changed("request") && o.request == "":
 		err = errors.New("--request: must name a request")
-	case o.request != "" && (set.Changed("flow") || set.Changed("last") || set.Changed("slowest")):
-		err = errors.New("--request: names one request, so --flow, --last and --slowest have no use")
+	case o.request != "" && (set.Changed("flow") || set.Changed("last") || set.Changed("until") || set.Changed("slowest")):
+		err = errors.New("--request: names one request, so --flow, --last, --until and --slowest have no use")
 	case set.Changed("last") && o.last <= 0:
 		err = fmt.Errorf("--last: %v: must be above 0s", o.last)
+	case o.until < 0 || o.last > 0 && o.until >= o.last:
+		err = fmt.Errorf("--until: %v: must be at least 0s, and less than --last", o.until)
 	case o.slowest < 1 || o.slowest > mostExplained:
 		err = fmt.Errorf("--slowest: %d: must be from 1 to %d", o.slowest, mostExplained)
 	case o.output != "text" && o.output != "json":
@@ -101,13 +105,14 @@ func (o *explainOptions) explain() ([]byte, error) {
 	var out bytes.Buffer
 	requests := []recording.Request{{ID: o.request}}
 	if o.request == "" {
-		list, err := o.list(format, file)
+		all, err := o.list(format, file)
 		if err != nil {
 			return nil, err
 		}
+		list := all.Between(o.window(all.From, all.To))
 		slowest := list.Slowest(o.slowest)
 		if o.output == "text" {
-			o.sayList(&out, list, slowest)
+			o.sayList(&out, list, all, slowest)
 		}
 		requests = nil
 		for _, r := range slowest {
@@ -125,7 +130,7 @@ func (o *explainOptions) explain() ([]byte, error) {
 	for i, e := range explained {
 		switch {
 		case o.output == "json":
-			out.Write(append(escaped(e.Record.JSON()), '\n'))
+			out.Write(append(e.Record.JSON(), '\n'))
 			continue
 		case o.request == "" || i > 0:
 			out.WriteByte('\n')
@@ -135,7 +140,7 @@ func (o *explainOptions) explain() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// list lists the requests that --flow and --last choose.
+// list lists the requests that --flow chooses.
 func (o *explainOptions) list(format *recording.Format, file string) (list *recording.List, err error) {
 	var flows []string
 	if o.flow != "" {
@@ -145,10 +150,16 @@ func (o *explainOptions) list(format *recording.Format, file string) (list *reco
 		list, err = format.List(in, flows)
 		return err
 	})
-	if err == nil && o.last > 0 {
-		list = list.Since(o.last)
-	}
 	return list, err
+}
+
+// window returns the part that --last and --until choose of the time between two.
+func (o *explainOptions) window(from, to time.Time) (begin, end time.Time) {
+	begin, end = from, to.Add(-o.until)
+	if o.last > 0 && to.Add(-o.last).After(from) {
+		begin = to.Add(-o.last)
+	}
+	return begin, end
 }
 
 // asFile returns the name of a file that can be read twice: for standard input, a copy of it, until remove is called.

@@ -13,14 +13,18 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// sayList says how many requests there are, how they ended, and which waited longest.
-func (o *explainOptions) sayList(out io.Writer, list *recording.List, slowest []recording.Listed) {
+// sayList says how many requests of a part of a recording there are, how they ended, and which waited longest. all has those of
+// the whole recording.
+func (o *explainOptions) sayList(out io.Writer, list, all *recording.List, slowest []recording.Listed) {
 	of := ""
 	if o.flow != "" {
 		of = fmt.Sprintf(" of flow %q", o.flow)
 	}
 	if o.last > 0 {
 		of += fmt.Sprintf(" in the last %v", o.last)
+	}
+	if o.until > 0 {
+		of += fmt.Sprintf(" until %v before its end", o.until)
 	}
 	waited, early := 0, map[string]int{}
 	outcomes := map[string]int{}
@@ -43,6 +47,9 @@ func (o *explainOptions) sayList(out io.Writer, list *recording.List, slowest []
 		list.From.UTC().Format(time.RFC3339), list.To.UTC().Format(time.RFC3339), arrived, of, waited, counts(outcomes))
 	if len(early) > 0 {
 		_, _ = fmt.Fprintf(out, "Before the queue were refused: %s.\n", counts(early))
+	}
+	if len(list.Requests) > 0 {
+		o.sayParts(out, list, all)
 	}
 	if len(slowest) == 0 {
 		return

@@ -57,7 +57,7 @@ func (o *explainOptions) explainRecords(name string) ([]byte, error) {
 	for i := range all {
 		switch {
 		case o.output == "json":
-			out.Write(append(escaped(all[i].JSON()), '\n'))
+			out.Write(append(all[i].JSON(), '\n'))
 			continue
 		case i > 0:
 			out.WriteByte('\n')
@@ -102,17 +102,16 @@ func (o *explainOptions) wants(r *decision.Record) bool {
 	return o.flow == "" || r.Flow == o.flow || r.Flow == request.HashedFlowName(o.flow)
 }
 
-// slowestRecords returns the records of the requests that waited longest, of those that --last chooses.
+// slowestRecords returns the records of the requests that waited longest, of those that --last and --until choose.
 func (o *explainOptions) slowestRecords(all []decision.Record) []decision.Record {
-	if o.last > 0 {
-		var end time.Time
-		for i := range all {
-			if until := decidedAt(&all[i]); until.After(end) {
-				end = until
-			}
+	var latest time.Time
+	for i := range all {
+		if until := decidedAt(&all[i]); until.After(latest) {
+			latest = until
 		}
-		all = slices.DeleteFunc(all, func(r decision.Record) bool { return decidedAt(&r).Before(end.Add(-o.last)) })
 	}
+	begin, end := o.window(time.Time{}, latest)
+	all = slices.DeleteFunc(all, func(r decision.Record) bool { return decidedAt(&r).Before(begin) || r.Arrived.After(end) })
 	slices.SortStableFunc(all, func(a, b decision.Record) int { return cmp.Compare(b.Waited, a.Waited) })
 	return all[:min(o.slowest, len(all))]
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/weir-epp/weir/internal/loadgen"
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/shown"
 	"github.com/weir-epp/weir/internal/simulate"
 )
@@ -127,7 +128,7 @@ func (l *loadOf) end() {
 }
 
 func (r *loadReport) writeJSON(w io.Writer) error {
-	out := json.NewEncoder(terminalJSON{w})
+	out := json.NewEncoder(printable.Writer(w))
 	out.SetIndent("", " ")
 	return out.Encode(r)
 }

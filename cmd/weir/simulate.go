@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/simulate"
 	"github.com/weir-epp/weir/pkg/extproc"
 )
@@ -230,7 +231,7 @@ func (o *simulateOptions) print(
 	if !o.json {
 		return table(stdout, reports)
 	}
-	out := json.NewEncoder(terminalJSON{stdout})
+	out := json.NewEncoder(printable.Writer(stdout))
 	out.SetIndent("", " ")
 	return out.Encode(reports)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/simulate"
 	"github.com/weir-epp/weir/pkg/recording"
 )
@@ -68,7 +69,7 @@ func (o *simulateOptions) runRecording(stdout, stderr io.Writer) error {
 	}
 	bar.end()
 	if o.output == "json" {
-		out := json.NewEncoder(terminalJSON{stdout})
+		out := json.NewEncoder(printable.Writer(stdout))
 		out.SetIndent("", "  ")
 		return out.Encode(compared)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/status"
 )
 
@@ -124,7 +125,7 @@ func printStatusJSON(out io.Writer, answers []status.Answer) error {
 		}
 		all.Replicas = append(all.Replicas, one)
 	}
-	w := json.NewEncoder(terminalJSON{out})
+	w := json.NewEncoder(printable.Writer(out))
 	w.SetIndent("", "  ")
 	return w.Encode(all)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/status"
 )
 
@@ -116,7 +117,7 @@ func (p *tailPrinter) print(e *status.Ended, line []byte) error {
 	if p.most > 0 && p.n >= p.most {
 		return nil
 	}
-	text := string(escaped(line))
+	text := string(printable.JSON(line))
 	if !p.json {
 		text = e.Line()
 	}

@@ -28,7 +28,7 @@ func pages(hashed bool) map[string]string {
 		Schema: status.Schema, Pool: status.Pool{Profile: "recommended", Hashed: hashed, Leads: true},
 		Flows:      []status.Flow{{Flow: key, Tier: "default", Waiting: 3}, {Flow: "anonymous"}, {Flow: "other"}},
 		Engines:    []status.Engine{{Address: "10.0.0.1:8000"}},
-		Rejections: []status.Rejection{{Flow: key, Outcome: "flow-full", Text: "Authorization: Bearer " + planted + "abcdef was refused"}},
+		Rejections: []status.Rejection{{Flow: key, Outcome: "flow-full", Limit: "flow-capacity", Holders: []status.Holder{{Flow: key, Held: 3}}, Text: "Authorization: Bearer " + planted + "abcdef was refused"}},
 	}
 	text, err := d.Encode()
 	if err != nil {
@@ -199,5 +199,26 @@ func TestSources(t *testing.T) {
 	}
 	if len(seen) != 15 {
 		t.Error(fmt.Sprint(seen))
+	}
+}
+
+// An epp that leads elsewhere gets nothing of that into the tar, and its errors command no terminal.
+func TestCollectFollowsNobody(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was followed") }))
+	t.Cleanup(elsewhere.Close)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/statusz" {
+			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+			return
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, "\x1b[2J\u009b31m")
+	}))
+	t.Cleanup(s.Close)
+	files, _ := Collect(t.Context(), &Options{Addresses: []string{strings.TrimPrefix(s.URL, "http://")}})
+	for _, f := range files {
+		if f.Err == "" || strings.ContainsAny(f.Err, "\x1b\u009b") || f.Name == "replica-1/statusz.txt" && !strings.Contains(f.Err, "302 Found") {
+			t.Errorf("%s: %+q", f.Name, f.Err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/status"
 )
 
@@ -96,7 +97,7 @@ func Collect(ctx context.Context, o *Options) (files []File, reached bool) {
 			text, err = s.hide(text)
 		}
 		if err != nil {
-			f.Err = string(credentials([]byte(err.Error()[:min(len(err.Error()), errorLength)])))
+			f.Err = printable.Text(string(credentials([]byte(err.Error()[:min(len(err.Error()), errorLength)]))))
 		} else {
 			f.text, f.Size = text, len(text)
 		}

@@ -51,7 +51,7 @@ func (e *Engine) State() string {
 	case !e.Ready:
 		return "down"
 	case e.Circuit != "" && !strings.HasPrefix(e.Circuit, "closed"): // with failures that hold places, too
-		return e.Circuit
+		return Plain(e.Circuit)
 	}
 	return "ready"
 }
@@ -63,21 +63,36 @@ func (f *Flow) Cells(rated bool) []string {
 		since = span(f.Since)
 	}
 	return []string{
-		Plain(f.Flow), Plain(cmp.Or(f.Tier, "-")), strconv.Itoa(f.Waiting), since, cmp.Or(f.Why, "-"), strconv.Itoa(f.InFlight), share(f.Entitled),
+		Plain(f.Flow), Plain(cmp.Or(f.Tier, "-")), strconv.Itoa(f.Waiting), since, Plain(cmp.Or(f.Why, "-")), strconv.Itoa(f.InFlight), share(f.Entitled),
 		share(f.Attained), rate(f.Requests, rated), rate(f.Rejected, rated),
 	}
 }
 
 // Cells returns the cells of a rejection.
 func (r *Rejection) Cells(now time.Time) []string {
-	limit := cmp.Or(r.Limit, "-")
-	if r.LimitValue > 0 {
-		limit += " " + strconv.FormatInt(r.LimitValue, 10)
-	}
 	return []string{
-		span(max(0, now.Sub(r.At).Seconds())) + " ago", r.Outcome, Plain(cmp.Or(r.Flow, "-")), Plain(cmp.Or(r.Tier, "-")), Plain(cmp.Or(r.Model, "-")),
-		Plain(limit),
+		span(max(0, now.Sub(r.At).Seconds())) + " ago", Plain(r.Outcome), Plain(cmp.Or(r.Flow, "-")), Plain(cmp.Or(r.Tier, "-")), Plain(cmp.Or(r.Model, "-")),
+		r.limit(),
 	}
+}
+
+// limit returns the limit that it met with its value, and the flows that held most of it.
+func (r *Rejection) limit() string {
+	text := Plain(cmp.Or(r.Limit, "-"))
+	switch {
+	case r.LimitValue > 0 && r.Limit == "queue-ttl":
+		text += " " + span(float64(r.LimitValue)/1000)
+	case r.LimitValue > 0:
+		text += " " + strconv.FormatInt(r.LimitValue, 10)
+	}
+	var held []string
+	for _, h := range r.Holders {
+		held = append(held, Plain(h.Flow)+" "+strconv.FormatInt(h.Held, 10))
+	}
+	if held != nil {
+		text += ", held by " + strings.Join(held, ", ")
+	}
+	return text
 }
 
 func share(of *float64) string {

@@ -150,5 +150,13 @@ type Rejection struct {
 	Text    string    `json:"text,omitempty"`
 	// Limit is the name of the limit that it met, and LimitValue the limit; "" and 0 if there is none.
 	Limit      string `json:"limit,omitempty"`
-	LimitValue int64  `json:"limitValue,omitempty"`
+	LimitValue int64  `json:"limitValue,omitempty"` // of queue-ttl, milliseconds
+	// Holders are the flows that held most of the limit then, those first that held more.
+	Holders []Holder `json:"holders,omitempty"`
+}
+
+// Holder is a flow with its part of a limit.
+type Holder struct {
+	Flow string `json:"flow"`
+	Held int64  `json:"held"`
 }

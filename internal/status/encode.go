@@ -3,6 +3,8 @@ package status
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/weir-epp/weir/internal/printable"
 )
 
 // MaxBytes is the largest size of an encoded document.
@@ -13,6 +15,7 @@ const MaxBytes = 256 << 10
 func (d *Document) Encode() ([]byte, error) {
 	for {
 		text, err := json.Marshal(d)
+		text = printable.JSON(text)
 		if err != nil {
 			return nil, fmt.Errorf("status: %w", err)
 		}

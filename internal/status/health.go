@@ -2,7 +2,8 @@ package status
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/weir-epp/weir/internal/printable"
 )
 
 // Verdict is the state of all replicas together, which an exit code says.
@@ -33,13 +34,13 @@ func Judge(answers []Answer) (v Verdict, reasons []string) {
 	for i := range answers {
 		a := &answers[i]
 		if a.Err != nil {
-			reasons = append(reasons, named(a, a.Err.Error()))
+			reasons = append(reasons, named(a, Plain(a.Err.Error())))
 			continue
 		}
 		reached++
 		leads = leads || a.Document.Pool.Leads
 		for _, r := range a.Document.Reasons {
-			reasons = append(reasons, named(a, r.ID+": "+Plain(r.Text)))
+			reasons = append(reasons, named(a, Plain(r.ID+": "+r.Text)))
 		}
 	}
 	if reached == 0 {
@@ -79,10 +80,5 @@ func (p *Pool) Role() string {
 
 // Plain returns a name that clients chose as it may be shown at a terminal: without control characters.
 func Plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(name, "\uFFFD"))
+	return printable.Text(name)
 }

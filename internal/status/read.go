@@ -11,8 +11,12 @@ import (
 	"time"
 )
 
-// client asks no proxy: the pages are on this machine, or behind a port that is forwarded to it.
-var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute}}
+// client asks no proxy: the pages are on this machine, or behind a port that is forwarded to it. It follows no redirection, which
+// could lead to other services of this machine, and their answers into the tar of weir collect.
+var client = &http.Client{
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // Read reads a page of at most so many bytes. An error tells of a server that does not answer, of one that answers with
 // another status than 200, and of a page that is too large.
@@ -61,7 +65,7 @@ func open(ctx context.Context, address, path string, query url.Values) (io.ReadC
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("%s answers %s: %s", path, response.Status, firstLine(string(text)))
+		return nil, fmt.Errorf("%s answers %s: %s", path, Plain(response.Status), firstLine(string(text)))
 	}
 	return response.Body, nil
 }

@@ -62,7 +62,7 @@ func pool() *status.Document {
 	}
 	d.LeftOut.Flows = 70
 	for i := range 6 {
-		d.Rejections = append(d.Rejections, status.Rejection{At: at.Add(-time.Duration(i) * 700 * time.Millisecond), Flow: "crawler-with-a-long-name@example.com", Tier: "sheddable", Model: "m", Outcome: "flow-full", Limit: "flow-capacity", LimitValue: 100})
+		d.Rejections = append(d.Rejections, status.Rejection{At: at.Add(-time.Duration(i) * 700 * time.Millisecond), Flow: "crawler-with-a-long-name@example.com", Tier: "sheddable", Model: "m", Outcome: "flow-full", Limit: "flow-capacity", LimitValue: 100, Holders: []status.Holder{{Flow: "crawler-with-a-long-name@example.com", Held: 100}}})
 	}
 	return d
 }

@@ -3,6 +3,7 @@ package decision
 import (
 	"encoding/json"
 
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -35,7 +36,7 @@ func (r *Record) JSON() []byte {
 	if err != nil {
 		panic(err) // there is nothing in it that JSON does not know
 	}
-	return text
+	return printable.JSON(text)
 }
 
 // ForClient returns the record without what is no client's business: who else holds what.

@@ -60,24 +60,24 @@ func TestLabelsAreBoundedAndPruned(t *testing.T) {
 			}
 		}
 		held := visit("held")
-		for _, name := range []string{"x", "y", "late", "later", "other", "\xff"} {
+		for _, name := range []string{"x", "y", "late", "later", "other", "\xff", "\x1b[2J", "a\u202eb"} {
 			complete(visit(name))
 		}
-		want("weir_flow_served_cost_total", "flow", "map[held:1 other:4 x:1 y:1]")
-		want("weir_bypass_total", "model", "map[held:1 other:4 x:1 y:1]")
+		want("weir_flow_served_cost_total", "flow", "map[held:1 other:6 x:1 y:1]")
+		want("weir_bypass_total", "model", "map[held:1 other:6 x:1 y:1]")
 		time.Sleep(pruneEvery)
 		complete(visit("x"))
 		b.scraped("", "")       // forgets flow y and model y, which are still shown
 		complete(visit("late")) // takes the place among the models; flows that are shown keep theirs
 		complete(visit("y"))    // has its place among the flows again; the models have none
-		want("weir_flow_served_cost_total", "flow", "map[held:1 other:5 x:2 y:2]")
-		want("weir_bypass_total", "model", "map[held:1 late:1 other:5 x:2 y:1]")
+		want("weir_flow_served_cost_total", "flow", "map[held:1 other:7 x:2 y:2]")
+		want("weir_bypass_total", "model", "map[held:1 late:1 other:7 x:2 y:1]")
 		time.Sleep(pruneEvery)
 		b.scraped("", "") // drops the model, and forgets flow x; what it shows itself may be from before
-		want("weir_flow_served_cost_total", "flow", "map[held:1 other:5 x:2 y:2]")
+		want("weir_flow_served_cost_total", "flow", "map[held:1 other:7 x:2 y:2]")
 		want("weir_flow_actual_cost_total", "flow", "map[held:0 other:0 x:0 y:0]")
 		want("weir_flow_misestimated_cost_total", "flow", "map[held:0 other:0 x:0 y:0]")
-		want("weir_bypass_total", "model", "map[held:1 late:1 other:5 x:2]")
+		want("weir_bypass_total", "model", "map[held:1 late:1 other:7 x:2]")
 		want("weir_stock_level", "model", "map[held:1 late:0 other:0 x:0]")
 		held.OnRequestComplete(Completion{Cost: 7})
 		synctest.Wait()
@@ -86,7 +86,7 @@ func TestLabelsAreBoundedAndPruned(t *testing.T) {
 		time.Sleep(pruneEvery)
 		b.scraped("", "")       // drops flow x
 		complete(visit("late")) // takes its place
-		want("weir_flow_served_cost_total", "flow", "map[held:1 late:1 other:5 y:2]")
+		want("weir_flow_served_cost_total", "flow", "map[held:1 late:1 other:7 y:2]")
 		for _, name := range []string{"actual_cost_total", "misestimated_cost_total", "queue_length", "in_flight"} {
 			if got := b.scraped("weir_flow_"+name, "flow"); len(got) != 4 || got["late"] != 0 {
 				t.Errorf("%s: %v", name, got)

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -172,9 +174,10 @@ func (l labels) hash() uint64 { return hashOf(l.model) ^ bits.RotateLeft64(hashO
 
 func (l labels) presentable() bool { return presentable(l.model) && presentable(l.target) }
 
-// presentable reports whether a name that a client chose may be a label value.
+// presentable reports whether a name that a client chose may be a label value. Operators read the metrics at a terminal, which
+// control characters would command, and see bidirectional ones as other names.
 func presentable(name string) bool {
-	return name != overflow && len(name) <= maxLabelLength && strings.ToValidUTF8(name, "") == name
+	return name != overflow && len(name) <= maxLabelLength && utf8.ValidString(name) && !strings.ContainsFunc(name, printable.Commands)
 }
 
 // dispatched counts a request that has its lease.

@@ -254,6 +254,7 @@ func (e *explanation) sayWait() {
 		e.say("No request went before it.")
 	} else {
 		e.say("Before it went %d requests:", w.total)
+		slices.SortStableFunc(w.order, func(a, b string) int { return w.rights[b] - w.rights[a] })
 		for _, right := range w.order {
 			e.say("* %d: %s", w.rights[right], right)
 		}

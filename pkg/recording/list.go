@@ -25,6 +25,8 @@ type Listed struct {
 	Waited   time.Duration
 	Outcome  string
 	Endpoint string // its address; "": it went nowhere
+	// Service is the time from the last decision to the end of the answer; 0 unless it was dispatched and has ended.
+	Service time.Duration
 }
 
 // List has the requests of a recording.
@@ -65,10 +67,10 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// Since returns the list without the requests that were decided on longer than d before the end of the recording.
-func (l *List) Since(d time.Duration) *List {
+// Between returns the list of the requests that were waiting or decided on between two times.
+func (l *List) Between(from, to time.Time) *List {
 	short := *l
-	short.Requests = slices.DeleteFunc(slices.Clone(l.Requests), func(r Listed) bool { return r.Until.Before(l.To.Add(-d)) })
+	short.Requests = slices.DeleteFunc(slices.Clone(l.Requests), func(r Listed) bool { return r.Until.Before(from) || r.At.After(to) })
 	return &short
 }
 
@@ -173,7 +175,8 @@ func (w *lister) decided(r *request, v ruling) {
 // completed implements watcher. Until stays: the request was decided on when it was dispatched.
 func (w *lister) completed(r *dispatch.Waiter, _ fairqueue.Cost) {
 	if i, listed := w.live[r.Number()]; listed && r.Stage() != dispatch.StageEnded {
-		w.requests[i].Outcome = dispatch.OutcomeDispatched.String()
+		x := &w.requests[i]
+		x.Outcome, x.Service = dispatch.OutcomeDispatched.String(), w.at().Sub(later(x.Until, w.summary.From))
 		delete(w.live, r.Number())
 	}
 }

@@ -118,19 +118,20 @@ func TestList(t *testing.T) {
 		id, outcome string
 		waited      time.Duration
 		endpoint    string
+		service     time.Duration
 	}
 	shorts := func(of []recording.Listed) (all []short) {
 		for _, r := range of {
-			all = append(all, short{r.ID, r.Outcome, r.Waited.Round(time.Second), r.Endpoint})
+			all = append(all, short{r.ID, r.Outcome, r.Waited.Round(time.Second), r.Endpoint, r.Service.Round(time.Second)})
 		}
 		return all
 	}
 	want := []short{
-		{"first", "dispatched", 0, "10.0.0.1:80"},
-		{"second", "in flight", 10 * time.Second, "10.0.0.1:80"},
-		{"third", "waiting", 11 * time.Second, ""},
-		{"early", "too-large", 0, ""},
-		{"fourth", "waiting", time.Second, ""},
+		{"first", "dispatched", 0, "10.0.0.1:80", 10 * time.Second},
+		{"second", "in flight", 10 * time.Second, "10.0.0.1:80", 0},
+		{"third", "waiting", 11 * time.Second, "", 0},
+		{"early", "too-large", 0, "", 0},
+		{"fourth", "waiting", time.Second, "", 0},
 	}
 	if got := shorts(list.Requests); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -138,11 +139,19 @@ func TestList(t *testing.T) {
 	if got := shorts(list.Slowest(2)); !reflect.DeepEqual(got, []short{want[2], want[1]}) {
 		t.Errorf("the slowest: %v", got)
 	}
-	if got := shorts(list.Since(5 * time.Second).Requests); !reflect.DeepEqual(got, want[1:]) {
-		t.Errorf("of the last 5 s: %v", got)
-	}
-	if got := shorts(list.Since(500 * time.Millisecond).Requests); !reflect.DeepEqual(got, []short{want[2], want[4]}) {
-		t.Errorf("of the last half second: %v", got)
+	for _, between := range []struct {
+		from, to time.Duration // before the end
+		want     []short
+	}{
+		{5 * time.Second, 0, want[1:]},
+		{500 * time.Millisecond, 0, []short{want[2], want[4]}},
+		{time.Hour, 5 * time.Second, want[:3]}, // the third has waited all the time
+		{time.Hour, time.Second, want},
+		{1100 * time.Millisecond, 900 * time.Millisecond, want[1:]},
+	} {
+		if got := shorts(list.Between(list.To.Add(-between.from), list.To.Add(-between.to)).Requests); !reflect.DeepEqual(got, between.want) {
+			t.Errorf("from %v to %v before the end:\ngot  %v\nwant %v", between.from, between.to, got, between.want)
+		}
 	}
 	list, err = d.format.List(bytes.NewReader(d.bytes()), []string{"b"})
 	if got := shorts(list.Requests); err != nil || !reflect.DeepEqual(got, want[2:]) {

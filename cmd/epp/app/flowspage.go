@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -30,7 +31,7 @@ func (a *App) flowsPage(w http.ResponseWriter, r *http.Request) {
 	}
 	state := a.pool.controller.State()
 	w.Header().Set("Content-Type", "application/json")
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(printable.Writer(w))
 	out.SetIndent("", "  ")
 	_ = out.Encode(waitingFlows{ // an error: the reader is gone
 		Queued: state.Queued, Flows: state.Flows, Stock: state.Stock, Waiting: a.pool.controller.Flows(limit),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/printable"
 )
 
 // configuration is the configuration in use, with the remarks about it. It is safe for concurrent use.
@@ -90,12 +91,13 @@ func (c *configuration) page() ([]byte, error) {
 // comment writes text as YAML comments. A name in it may contain any character that the file does.
 func comment(b *bytes.Buffer, text string) {
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(b, "#   %s\n", strings.Map(printable, strings.TrimRight(line, "\n")))
+		fmt.Fprintf(b, "#   %s\n", strings.Map(blank, strings.TrimRight(line, "\n")))
 	}
 }
 
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff {
+// blank returns a blank for a character that is none to look at.
+func blank(r rune) rune {
+	if r == 0xfeff || printable.Commands(r) {
 		return ' '
 	}
 	return r

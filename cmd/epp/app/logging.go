@@ -8,6 +8,8 @@ import (
 	"github.com/go-logr/zapr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/weir-epp/weir/internal/printable"
 )
 
 // The log's encodings.
@@ -19,7 +21,7 @@ const (
 // maxVerbosity is the largest --v: zap stores levels in a signed byte.
 const maxVerbosity = 100
 
-// newLogger returns a logger to w with the given encoding. It writes logr's V(0) to V(verbosity), and warnings as such.
+// newLogger returns a logger to w with the given encoding, which no name of a client turns into commands of a terminal. It writes logr's V(0) to V(verbosity), and warnings as such.
 func newLogger(w io.Writer, encoding string, verbosity int) (log logr.Logger, flush func()) {
 	layout := zap.NewProductionEncoderConfig()
 	layout.TimeKey = "time"
@@ -30,7 +32,7 @@ func newLogger(w io.Writer, encoding string, verbosity int) (log logr.Logger, fl
 		layout.EncodeLevel = zapcore.CapitalLevelEncoder
 		encode = zapcore.NewConsoleEncoder
 	}
-	sink := zapcore.Lock(zapcore.AddSync(w))
+	sink := zapcore.Lock(zapcore.AddSync(printable.Writer(w)))
 	core := zapcore.NewCore(encode(layout), sink, zapcore.Level(-verbosity))
 	logger := zap.New(warningCore{core})
 	return zapr.NewLogger(logger), func() { _ = logger.Sync() }

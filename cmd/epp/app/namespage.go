@@ -70,4 +70,4 @@ func targetText(targets []names.Target) string {
 }
 
 // plain returns a name, which may have any character, as text on one line.
-func plain(name string) string { return strings.Map(printable, name) }
+func plain(name string) string { return strings.Map(blank, name) }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/weir-epp/weir/internal/printable"
 )
 
 // statisticsPage writes the queue's statistics as JSON, in MindRouter's words.
@@ -13,7 +15,7 @@ func (a *App) statisticsPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(printable.Writer(w))
 	out.SetIndent("", "  ")
 	_ = out.Encode(a.pool.controller.Statistics(limit)) // an error: the reader is gone
 }

@@ -47,6 +47,9 @@ func TestStatusDocument(t *testing.T) {
 	if len(first.Rejections) != 1 || first.Rejections[0].Flow != "bob" || first.Rejections[0].Outcome != "flow-full" || first.Rejections[0].Tier == "" {
 		t.Errorf("rejections: %+v", first.Rejections)
 	}
+	if r := first.Rejections[0]; r.Limit != "flow-capacity" || r.LimitValue != 1 || !slices.Equal(r.Holders, []status.Holder{{Flow: "bob", Held: 1}}) {
+		t.Errorf("the limit: %+v", r)
+	}
 	if first.WindowSeconds != 0 || !first.Healthy || len(first.Reasons) != 0 {
 		t.Errorf("the first one: %+v", first)
 	}

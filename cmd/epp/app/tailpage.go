@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/status"
 	"github.com/weir-epp/weir/pkg/extproc"
 )
@@ -33,7 +34,7 @@ func (a *App) tailPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer a.pool.tail.leave(reader)
-	out := &tailWriter{lines: json.NewEncoder(w), control: http.NewResponseController(w)}
+	out := &tailWriter{lines: json.NewEncoder(printable.Writer(w)), control: http.NewResponseController(w)}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	// The server's own limits are for short pages. That of reading would end this one.
 	if out.control.SetReadDeadline(time.Time{}) != nil || out.flush() != nil {

@@ -1,0 +1,2 @@
+// Package printable keeps texts that clients choose from commanding the terminals of operators.
+package printable

@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/printable"
+)
+
+// A client names its model so that it would clear a terminal, colour it or turn its text around. No page that operators read
+// there, and no line of the log, has such a character; the names are still told apart in JSON.
+func TestNamesCommandNoTerminal(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{
+		models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)}, flags: []string{"--v=1"},
+		config: "flows: { key: [model] }\nrequestBody: always\ndecisions: { sample: 1, sink: log }\n",
+	})
+	tail, err := http.Get(s.epp.debug + "/debug/tail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tail.Body.Close() })
+	model := `"x\u001b[2J\u009b31m\u202eevil\u2028"`
+	s.send(ask{body: `{"model":` + model + `,"messages":[{"role":"user","content":"hello"}]}`, header: []string{"x-request-id", "a\u009b31m"}})
+	line, err := bufio.NewReader(tail.Body).ReadString('\n')
+	if err != nil || !strings.Contains(line, `"model":`+model) || !strings.Contains(line, `"id":"a\u009b31m"`) {
+		t.Errorf("%v: the tail has %q", err, line)
+	}
+	eventually(t, "the request's line and its record in the log", func() error {
+		if strings.Count(s.epp.log.String(), "evil") < 2 {
+			return errNotYet
+		}
+		return nil
+	})
+	pages := map[string]string{"the tail": line, "the log": s.epp.log.String()}
+	for _, page := range []string{"/debug/status?flow=evil", "/debug/flows", "/debug/statistics", "/debug/rejections", "/statusz"} {
+		pages[page] = fetched(t, s.epp.debug+page)
+	}
+	pages["/metrics"] = fetched(t, s.epp.metrics+"/metrics")
+	for name, text := range pages {
+		if i := strings.IndexFunc(strings.NewReplacer("\n", "", "\t", "").Replace(text), printable.Commands); i >= 0 || text == "" {
+			t.Errorf("%s has %q", name, text[max(0, i-40):min(len(text), i+40)])
+		}
+	}
+	if !strings.Contains(pages["/metrics"], `weir_flow_requests_total{flow="other"} 1`) {
+		t.Error("the metrics do not count the request as that of another flow")
+	}
+	s.epp.settled()
+}
+
+// fetched returns a page.
+func fetched(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v", url, response.Status, err)
+	}
+	return string(text)
+}
