@@ -136,7 +136,7 @@ func (s *Stage) script(page string, b block) {
 // settle is how long a command that reads metrics, pages or logs may be repeated, since these lag behind.
 const settle = time.Minute
 
-var looks = regexp.MustCompile(`^(?:curl -s localhost:9\d+/|grep )`)
+var looks = regexp.MustCompile(`^(?:curl -s localhost:9\d+/|grep |bin/weir status )`)
 
 // run runs a command and checks that its output has the wanted lines.
 func (s *Stage) run(at, command string, want []string) {

@@ -2,6 +2,8 @@ package docs
 
 import (
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim"
@@ -46,6 +48,38 @@ var scenes = map[string]func(*Stage){
 		if status := s.ask(s.t.Context()); status != http.StatusOK {
 			s.t.Fatalf("status %d, want 200", status)
 		}
+	},
+	// The second model server answers 50 times slower than the first; both were picked.
+	"slow": func(s *Stage) { s.unlike(modelsim.Fixed(4, 50*engine.Engine.ServiceTime), 4) },
+	// The second model server answers 500 to everything, and Weir has noticed.
+	"failing": func(s *Stage) {
+		failing := engine
+		failing.Quirk.Status = http.StatusInternalServerError
+		s.unlike(failing, 0)
+		for n := 0; ; n++ { // a machine that is busy spreads a round over so long a time that the circuit stays closed
+			s.together(40)
+			if out, err := s.shell(s.inward("curl -s localhost:9004/statusz")); err == nil && strings.Contains(out, "open ") {
+				return
+			}
+			if n == 50 {
+				s.t.Fatal("no circuit has opened")
+			}
+		}
+	},
+	// An hour ago a tenant, batch, sent far more requests than others for ten minutes: simulated in virtual time, and recorded
+	// as epp does it.
+	"night": func(s *Stage) {
+		s.write("workload.yaml", `apiVersion: weir.dev/v1alpha1
+kind: Workload
+duration: 75m
+engines: [{ count: 2, slots: 8 }]
+clients:
+- { flow: chat, rate: 1, prompt: 400, output: ~150 }
+- { flow: batch, rate: 12, from: 5m, to: 15m, prompt: 900, output: ~200 }
+`)
+		s.write("weir.yaml", "profile: recommended\nrequestQueueController: { slotsPerBackend: 8 }\nfairRequestQueue: { queueTTL: 60s }\n")
+		s.write("new.yaml", "profile: recommended\nrequestQueueController: { slotsPerBackend: 8 }\nfairRequestQueue: { queueTTL: 60s }\nflows: { weights: { batch: 3 } }\n")
+		s.run("the scene", "bin/weir simulate --workload workload.yaml --config weir.yaml --record recording", nil)
 	},
 	// Weir knows two model servers, but Envoy's cluster has only the first; both were picked.
 	"missing": func(s *Stage) {
@@ -94,6 +128,30 @@ var scenes = map[string]func(*Stage){
 	},
 	// A replica, for a page about two: each knows only itself.
 	"two": func(s *Stage) { s.serve(engine) },
+}
+
+// unlike makes a scene with two model servers of which the second is another one, and sends so many requests.
+func (s *Stage) unlike(second modelsim.Config, requests int) {
+	s.t.Helper()
+	for _, each := range []modelsim.Config{engine, second} {
+		address, err := s.scene.Models(1, each)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.models = append(s.models, address...)
+	}
+	s.startEPP("", "profile: recommended", "scheduling: { affinity: off }") // else equal prompts all go to one of the two
+	s.startEnvoy("recommended")
+	s.together(requests)
+}
+
+// together sends requests at once: an engine that fails keeps its place for a moment, so one by one most would avoid it.
+func (s *Stage) together(requests int) {
+	var all sync.WaitGroup
+	for range requests {
+		all.Go(func() { s.ask(s.t.Context()) })
+	}
+	all.Wait()
 }
 
 // busy makes a scene with two model servers that may have one request each: each has one that does not end, and another
