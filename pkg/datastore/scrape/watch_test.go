@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// What tests see of a scraper: its parts, and an engine that it asks.
+// The parts of a scraper in tests, and an engine that it asks.
 
 // watch is the owner of a scraper.
 type watch struct {
