@@ -164,6 +164,78 @@ func TestClientsOfALoop(t *testing.T) {
 	}
 }
 
+// The figures are those within the time of the recording, with what requests had waited before it, and without those that
+// ran already.
+func TestFiguresAreOfTheTimeOfTheRecording(t *testing.T) {
+	v, ran := &recording.Visit{Waited: 2 * time.Second}, &recording.Visit{Running: true}
+	h := &recording.History{From: epoch, To: epoch.Add(10 * time.Second), Visits: []*recording.Visit{v, ran}}
+	w := newWindow(h)
+	w.granted(v, time.Second, epoch.Add(4*time.Second))
+	w.granted(ran, 0, epoch)
+	w.granted(v, 0, epoch.Add(11*time.Second))
+	w.arrived(v, epoch.Add(11*time.Second))
+	w.ended(v, dispatch.OutcomeTTLExpired, epoch.Add(11*time.Second))
+	w.ended(v, dispatch.OutcomeTTLExpired, epoch.Add(9*time.Second))
+	w.ended(v, dispatch.OutcomeClientCancelled, epoch.Add(9*time.Second))
+	f := w.flows[""].figures(w.work())
+	if f.Granted != 1 || f.Requests != 0 || f.Rejected != 1 || f.Left != 1 || f.SharePercent != 100 || math.Abs(f.WaitP50-5) > 0.05 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The configuration may change within a recording: the error is that of all its configurations, and none of them is the
+// recorded one.
+func TestAConfigurationThatChangedInTheRecording(t *testing.T) {
+	_, h := recordingOf(t, "loops", "three", false)
+	small := readConfig(t, "small")
+	h.Configs = []recording.ConfigChange{{At: h.From, Config: h.Config, Scheduling: h.Scheduling}}
+	h.Config = small.FlowcontrolConfig().Config
+	for _, name := range []string{"small", "three"} {
+		c, _ := compare(t, h, ClientsAuto, readConfig(t, name))
+		if c.Configurations[0].AsRecorded || c.Error == nil || c.Error.SharePoints > 1 {
+			t.Errorf("%s: as recorded: %t, with an error of %+v", name, c.Configurations[0].AsRecorded, c.Error)
+		}
+	}
+}
+
+// Weir sees the end of an answer some milliseconds after its client, which may have sent the next request: that is one client.
+func TestTheNextRequestMayComeBeforeTheEnd(t *testing.T) {
+	h := loopOf(4, [2]int{0, 3060})
+	for _, v := range h.Visits {
+		v.Ended = v.Ended.Add(7 * time.Millisecond)
+	}
+	begins, _ := loopsOf(h, ClientsAuto)
+	if len(begins) != 4 {
+		t.Errorf("%d clients, want 4", len(begins))
+	}
+	for _, c := range begins {
+		if slices.Max(c.crowd.pauses) != 0 {
+			t.Errorf("pauses of %v", c.crowd.pauses)
+		}
+	}
+}
+
+// Clients take the recorded pauses and requests in turn, and again from the first. After a rejection they wait for a second.
+func TestClientsTakeTurns(t *testing.T) {
+	visits := []*recording.Visit{{}, {}}
+	c := &client{crowd: &crowd{requests: visits, pauses: []time.Duration{1, 2, 3}}, until: epoch.Add(time.Hour)}
+	for i := range 7 {
+		of, at, ok := c.follow(epoch, false)
+		if !ok || of != visits[i%2] || at.Sub(epoch) != time.Duration(i%3+1) {
+			t.Errorf("request %d: %v after %v", i, ok, at.Sub(epoch))
+		}
+	}
+	if _, at, _ := c.follow(epoch, true); at.Sub(epoch) != afterRejection {
+		t.Errorf("after a rejection: %v", at.Sub(epoch))
+	}
+	if _, _, ok := c.follow(c.until, false); ok {
+		t.Error("it goes on when it has stopped")
+	}
+	if _, _, ok := (*client)(nil).follow(epoch, false); ok {
+		t.Error("a request that arrived by itself is followed by another")
+	}
+}
+
 // A request that did not run takes the time of one of its flow, model and size, and only without one that of another.
 func TestTimesOfSimilarRequests(t *testing.T) {
 	h := &recording.History{From: epoch}
