@@ -151,7 +151,8 @@ var traps = []trap{
 		where: "static_resources.clusters[0].circuit_breakers.thresholds[0]",
 	},
 	{
-		check: "message-timeout", bad: setFilter(ext, nil, "max_message_timeout"), weir: ttl5m,
+		check: "message-timeout", weir: ttl5m, // a timeout of the TTL itself ends the request just before Weir does
+		bad:   envoyrun.Edits(setFilter(ext, nil, "max_message_timeout"), setFilter(ext, "300s", "message_timeout")),
 		good:  envoyrun.Edits(setFilter(ext, nil, "max_message_timeout"), setFilter(ext, "301s", "message_timeout")),
 		where: "….max_message_timeout", line: "max_message_timeout: 3600s",
 	},
