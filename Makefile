@@ -40,10 +40,10 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check wire ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: lint-deps race-cluster test-kube test-chart pages-cluster test-browser dashboards-check observe trace ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
+test-cluster: lint-deps race-cluster test-kube test-chart pages-cluster test-browser observe trace ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
 
 .PHONY: test-long
-test-long: explore random million fuzz every-byte unhappy burst churn upgrade ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
+test-long: explore random million fuzz every-byte unhappy burst churn upgrade dashboards-check ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
 
 .PHONY: check
 check: lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire
@@ -148,7 +148,7 @@ dashboards: ## write the chart's dashboards from hack/dashboards; needs npm and 
 	hack/dashboards.sh
 
 .PHONY: dashboards-check
-dashboards-check: ## the chart's dashboards are those that hack/dashboards makes
+dashboards-check: ## the chart's dashboards are those that hack/dashboards makes; needs npm and node 20
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && hack/dashboards.sh "$$made" && \
 		diff -r "$$made" charts/weir/files/dashboards || { echo 'make dashboards' >&2; exit 1; }
 
