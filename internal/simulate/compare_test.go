@@ -276,6 +276,19 @@ func TestTimesOfSimilarRequests(t *testing.T) {
 	}
 }
 
+// The first error is that of the worst flow.
+func TestTheErrorIsThatOfTheWorstFlow(t *testing.T) {
+	_, h := recordingOf(t, "weights", "small", false)
+	c, flows := compare(t, h, ClientsAuto, readConfig(t, "three"))
+	points, percent := 0.0, 0.0
+	for _, f := range flows {
+		points, percent = max(points, f.ErrorPoints), max(percent, f.ErrorPercent)
+	}
+	if c.Error.SharePoints != points || c.Error.WaitPercent != percent || flows[c.Error.ShareFlow].ErrorPoints != points || points == 0 {
+		t.Errorf("%+v, want %v points and %v %%", c.Error, points, percent)
+	}
+}
+
 // A tier that a configuration lacks is named, and so is a change of the unit. Flows beyond the wanted ones are one.
 func TestNotesOfAComparison(t *testing.T) {
 	_, h := recordingOf(t, "tiers", "preempt", false)
