@@ -201,6 +201,10 @@ var traps = []trap{
 		good:  envoyrun.Edits(keep("x-gateway-destination-endpoint"), setFilter(ext, false, "failure_mode_allow")),
 		where: "….http_filters[0].typed_config.mutations.request_mutations", line: "remove: x-gateway-destination-endpoint",
 	},
+	{ // the case of a header's name means nothing
+		check: "client-destination", bad: envoyrun.Edits(keep("x-gateway-destination-endpoint"), shouted), good: shouted,
+		where: "….http_filters[0].typed_config.mutations.request_mutations", line: "remove: x-gateway-destination-endpoint",
+	},
 	{ // an override opens a filter that is closed
 		check: "client-destination", file: "fail-closed", bad: envoyrun.Edits(keep("x-gateway-destination-endpoint"), onRoute(map[string]any{"failure_mode_allow": true})),
 		good:  envoyrun.Edits(keep("x-gateway-destination-endpoint"), onRoute(map[string]any{"failure_mode_allow": false})),

@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"strings"
+
 	"encoding/json"
 	"maps"
 	"slices"
@@ -192,5 +194,17 @@ func perRoute(override map[string]any) edit {
 func metadataOnly(b envoyrun.Bootstrap) error {
 	policy := envoyrun.Object(b.Cluster(pool), "load_balancing_policy", "policies", 0, "typed_extension_config", "typed_config")
 	policy["override_host_sources"] = envoyrun.List(policy, "override_host_sources")[1:]
+	return nil
+}
+
+// shouted writes the headers from which the servers' cluster reads a destination in capitals, which mean the same to Envoy.
+func shouted(b envoyrun.Bootstrap) error {
+	policy := envoyrun.Object(b.Cluster(pool), "load_balancing_policy", "policies", 0, "typed_extension_config", "typed_config")
+	for _, source := range envoyrun.List(policy, "override_host_sources") {
+		of := source.(map[string]any)
+		if name, is := of["header"].(string); is {
+			of["header"] = strings.ToUpper(name)
+		}
+	}
 	return nil
 }
