@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/simulate"
 )
 
-// What the recording of two equal flows says of a weight of 3 comes true: shares within 5 points, and median waits within
-// 20 %, as the model servers see them. Both flows have clients that wait for each answer, and more of them than there are
+// The recording of two equal flows predicts a weight of 3: shares within 5 points, and median waits within 20 %, as the model
+// servers see them. Both flows have clients that wait for each answer, and more of them than there are
 // slots. The recorded configuration is recognised.
 func TestAPredictedWeightComesTrue(t *testing.T) {
 	t.Parallel()
