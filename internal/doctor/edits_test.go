@@ -1,11 +1,10 @@
 package doctor
 
 import (
-	"strings"
-
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
