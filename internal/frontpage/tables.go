@@ -91,7 +91,7 @@ func (p *Page) tables() []table {
 	rejections := table{ID: "rejections", Title: "Last rejections", Empty: "No request was rejected.", Columns: p.columns(status.RejectColumns, "", nil, "")}
 	for i := range d.Rejections {
 		row := cells(status.RejectColumns, d.Rejections[i].Cells(d.At))
-		row[2].Name = true
+		row[2].Name, row[4].Name, row[5].Name = true, true, true
 		rejections.Rows = append(rejections.Rows, row)
 	}
 	p.left(&rejections, d.LeftOut.Rejections, p.Query.Rejections)
