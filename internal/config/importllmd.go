@@ -416,7 +416,7 @@ func (im *llmdImport) values(root *yaml.Node) {
 	configs, chosen := map[string]*yaml.Node{}, ""
 	var walk func(path string, node *yaml.Node)
 	walk = func(path string, node *yaml.Node) {
-		im.pairs(path, node, func(key, path string, value *yaml.Node) {
+		im.pairs(path, node, func(_, path string, value *yaml.Node) {
 			short := llmdPath(path)
 			switch {
 			case llmdValues[short] != "":
@@ -426,7 +426,7 @@ func (im *llmdImport) values(root *yaml.Node) {
 			case short == "epp.pluginsConfigFile":
 				chosen = im.text(path, value)
 			case short == "epp.pluginsCustomConfig" || short == "epp.pluginsConfig":
-				im.pairs(path, value, func(file, path string, text *yaml.Node) { configs[file] = text })
+				im.pairs(path, value, func(file, _ string, text *yaml.Node) { configs[file] = text })
 			case short == "modelServers.targetPorts" || short == "inferencePool.targetPorts":
 				im.ports(path, value)
 			case short == "inferencePool.targetPortNumber":
