@@ -202,20 +202,37 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 func (w *Waiter) strayed() bool { return w.rare != nil && w.rare.strayed }
 
 // passedBy notes that Envoy had a request answered elsewhere than at its endpoint. Answers that fail say nothing: an Envoy
-// that repeats those goes past engines that are there.
+// that repeats those goes past engines that are there. Nor does it open the circuit while more of the requests that were sent
+// since may be running there.
 func (m *Machine) passedBy(l *Lease, status int) {
-	f := m.failing[l.Endpoint()]
-	if f == nil || status < 200 || status >= 400 || l.Waiter().strayed() {
+	f, sent := m.failing[l.Endpoint()], m.sentAt(m.now, l)
+	if f == nil || status < 200 || status >= 400 || l.Waiter().strayed() || !f.circuit.Concerns(sent) {
 		return
 	}
 	if f.passed == 0 {
-		f.since = m.sentAt(m.now, l)
+		f.since = sent
 	}
-	if f.passed++; f.passed >= passes && m.mayShut(f.endpoint) {
-		f.circuit.OpenLong(m.now)
-		m.remind(f)
-		m.withhold(f)
+	if f.passed++; f.passed < passes || m.runningSince(f, l) > f.passed {
+		return
 	}
+	if !m.mayShut(f.endpoint) {
+		f.passed = 0 // asked again after as many
+		return
+	}
+	f.circuit.OpenLong(m.now)
+	m.remind(f)
+	m.withhold(f)
+}
+
+// runningSince returns the number of requests, but for l, that were sent to an endpoint since f.since, and that it may answer.
+func (m *Machine) runningSince(f *failing, l *Lease) (n int) {
+	for other := range f.leases.All() {
+		o := (*Lease)(other)
+		if o != l && !o.Waiter().strayed() && !m.sentAt(m.now, o).Before(f.since) {
+			n++
+		}
+	}
+	return n
 }
 
 // blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere. The last failure came

@@ -388,7 +388,7 @@ func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answe
 		m.queue.Completed(&w.queued)
 	}
 	if judges {
-		if m.times && w.begun != 0 && isTimely(a.Status) {
+		if m.times && w.begun != 0 && isTimely(a.Status) && !w.strayed() {
 			m.placer.Completed(e, now.Sub(m.sentAt(now, l)), max(0, int64(cost)))
 		}
 		if m.config.Circuits {

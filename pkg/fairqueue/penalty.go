@@ -13,8 +13,9 @@ import "math/bits"
 // and then it goes in its turn.
 //
 // Shares change with every charge and with time, so this key is computed anew before each turn. A flow that is not next is
-// not looked at, since a factor only lowers. A flow that waits in more than reviewedLanes lanes has as many of its keys
-// computed anew in each turn, one lane after the other, so that its lanes make nobody's turn dearer.
+// not looked at, since a factor only lowers. A flow that waits in more than reviewedLanes lanes and stays above the
+// threshold has as many of its keys computed anew in each turn, one lane after the other. All are when it rises above
+// or falls below.
 
 // penalty is the flow of a class that is above the threshold, if it waits, and its factor, which is kept/of.
 type penalty struct {

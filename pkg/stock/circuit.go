@@ -74,6 +74,12 @@ func (c *Circuit) State() CircuitState { return c.state }
 // Shut reports whether the backend may get no request now.
 func (c *Circuit) Shut() bool { return c.state == CircuitOpen || c.state == CircuitTrial }
 
+// Concerns reports whether the answer to a request that was sent at a time says something of the circuit: if it is not
+// closed, only of a request that was sent since it opened.
+func (c *Circuit) Concerns(sent time.Time) bool {
+	return c.state == CircuitClosed || !sent.Before(c.opened)
+}
+
 // Until returns when a circuit that is shut lets a request through.
 func (c *Circuit) Until() time.Time { return c.until }
 
@@ -82,7 +88,7 @@ func (c *Circuit) Until() time.Time { return c.until }
 func (c *Circuit) Answered(now, sent time.Time, flow string, f Failure) (fails bool) {
 	if c.state != CircuitClosed {
 		switch {
-		case sent.Before(c.opened):
+		case !c.Concerns(sent):
 		case f == NoFailure:
 			*c = Circuit{}
 		case f == FullFailure:

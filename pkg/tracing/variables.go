@@ -220,7 +220,10 @@ func (v *variables) endpoint(cfg *Config) {
 		}
 	}
 	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || !validPort(u.Port()) {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || !validPort(u.Port()) {
+		if i := strings.LastIndexByte(stated, '@'); i >= 0 {
+			stated = "…" + stated[i:] // without its password
+		}
 		v.bad(name, stated, "must be a URL such as http://collector:4317")
 		return
 	}

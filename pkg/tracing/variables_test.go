@@ -101,7 +101,7 @@ func TestNonsense(t *testing.T) {
 		"OTEL_PROPAGATORS":                      {"b3", "tracecontext,jaeger"},
 		"OTEL_EXPORTER_OTLP_PROTOCOL":           {"http/json", "GRPC"},
 		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL":    {"udp"},
-		"OTEL_EXPORTER_OTLP_ENDPOINT":           {"ftp://c:1", "http://", "http://c:99999", "http://c:x", "://", "http://me:secret@c", "c:4317:1"},
+		"OTEL_EXPORTER_OTLP_ENDPOINT":           {"ftp://c:1", "http://", "http://c:99999", "http://c:x", "://", "http://c:1/?a=b", "c:4317:1"},
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT":    {"http:///v1"},
 		"OTEL_EXPORTER_OTLP_INSECURE":           {"1"},
 		"OTEL_EXPORTER_OTLP_TIMEOUT":            {"10s", "0", "-1", "99999999999"},
@@ -122,6 +122,10 @@ func TestNonsense(t *testing.T) {
 				t.Errorf("%s=%s: %v", name, value, err)
 			}
 		}
+	}
+	_, err := reading(map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://me:secret@c"})
+	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), `OTEL_EXPORTER_OTLP_ENDPOINT: "…@c"`) {
+		t.Errorf("a password in the endpoint: %v", err)
 	}
 	for _, ratio := range []string{"1.1", "-0.1", "half", "NaN"} {
 		_, err := reading(map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": ratio})
