@@ -133,7 +133,7 @@ func TestNonsense(t *testing.T) {
 			t.Errorf("%s: %v", ratio, err)
 		}
 	}
-	_, err := reading(map[string]string{"OTEL_TRACES_SAMPLER": "often", "OTEL_EXPORTER_OTLP_TIMEOUT": "x"})
+	_, err = reading(map[string]string{"OTEL_TRACES_SAMPLER": "often", "OTEL_EXPORTER_OTLP_TIMEOUT": "x"})
 	if err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("two problems: %v", err)
 	}
