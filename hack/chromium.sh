@@ -72,11 +72,11 @@ apt() {
 # unpack fetches the packages and unpacks them below the directory $1.
 unpack() {
   mkdir -p "${home}/state/lists/partial" "${home}/apt/archives/partial" "$1"
-  apt update
-  apt install --download-only --reinstall --no-install-recommends --yes chromium-headless-shell fonts-inter
+  apt update || return 1
+  apt install --download-only --reinstall --no-install-recommends --yes chromium-headless-shell fonts-inter || return 1
   local package
   for package in "${home}"/apt/archives/*.deb; do
-    dpkg-deb --extract "${package}" "$1"
+    dpkg-deb --extract "${package}" "$1" || return 1
   done
 }
 
@@ -93,7 +93,7 @@ END
   cat >"${wrapper}.part" <<'END'
 #!/usr/bin/env bash
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-libraries=$(printf '%s:' "${home}"/root/usr/lib/*-linux-gnu{,/pulseaudio}) # those that the machine lacked
+libraries=$(printf '%s:' "${home}"/root/{usr/,}lib/*-linux-gnu{,/pulseaudio}) # those that the machine lacked
 export LD_LIBRARY_PATH="${libraries%:}" FONTCONFIG_FILE="${home}/fonts.conf"
 exec "${home}/root/usr/lib/chromium/chromium-headless-shell" "$@"
 END

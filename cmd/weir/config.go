@@ -15,6 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -196,8 +197,13 @@ func readEndpoints(file string) ([]scheduling.Endpoint, error) {
 	return endpoints, nil
 }
 
+// failed prints an error, which may have names of a stranger's file.
 func failed(stderr io.Writer, err error) int {
-	_, _ = fmt.Fprintf(stderr, "weir config: %v\n", err)
+	lines := strings.Split(err.Error(), "\n")
+	for i := range lines {
+		lines[i] = decision.Printable(lines[i])
+	}
+	_, _ = fmt.Fprintf(stderr, "weir config: %s\n", strings.Join(lines, "\n"))
 	return 1
 }
 

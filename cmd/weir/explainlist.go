@@ -59,7 +59,7 @@ func (o *explainOptions) sayList(out io.Writer, list, all *recording.List, slowe
 	_, _ = fmt.Fprintln(w, "number\twaited\toutcome\tflow\ttier\tendpoint\trequest")
 	for _, r := range slowest {
 		_, _ = fmt.Fprintf(w, "%d\t%v\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Waited.Round(time.Microsecond), r.Outcome,
-			decision.Printable(r.Flow), r.Tier, orNone(r.Endpoint), orNone(decision.Printable(r.ID)))
+			decision.Printable(r.Flow), decision.Printable(r.Tier), orNone(decision.Printable(r.Endpoint)), orNone(decision.Printable(r.ID)))
 	}
 	_ = w.Flush() // an error: the reader is gone
 }

@@ -58,7 +58,7 @@ func (o *explainOptions) sayParts(out io.Writer, list, all *recording.List) {
 		return cmp.Or(cmp.Compare(b.service/time.Duration(max(1, b.ended)), a.service/time.Duration(max(1, a.ended))), cmp.Compare(a.name, b.name))
 	})
 	for _, p := range endpoints[:min(mostParts, len(endpoints))] {
-		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", p.name, p.requests, perSecond(p.requests, inside), perSecond(p.others, outside),
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", decision.Printable(p.name), p.requests, perSecond(p.requests, inside), perSecond(p.others, outside),
 			mean(p.service, p.ended), mean(p.otherService, p.otherEnded))
 	}
 	_ = w.Flush()
@@ -112,7 +112,8 @@ func partsOf(list, all *recording.List) (flows, endpoints []*part) {
 // isRejection reports whether an outcome of a list is that of a rejected request.
 func isRejection(outcome string) bool {
 	switch outcome {
-	case decision.Waiting, decision.InFlight, dispatch.OutcomeDispatched.String(), dispatch.OutcomeClientCancelled.String():
+	case decision.Waiting, decision.InFlight, dispatch.OutcomeDispatched.String(), dispatch.OutcomeClientCancelled.String(),
+		dispatch.OutcomeDeadlineExceeded.String():
 		return false
 	}
 	return true

@@ -146,6 +146,43 @@ func TestImportsRefuse(t *testing.T) {
 	}
 }
 
+// YAML that other readers take is taken: merged mappings, sections in any order, booleans in any spelling. YAML that contains
+// itself ends as an error that is small.
+func TestImportsReadYAML(t *testing.T) {
+	im, err := ImportLiteLLM([]byte(`
+router_settings: { model_group_alias: { gpt-4: chat } }
+model_list:
+- model_name: chat
+  litellm_params: { <<: &own { api_base: "http://10.0.0.1:8000", max_parallel_requests: 8 }, model: vllm/llama, max_parallel_requests: 9 }
+`))
+	if err != nil || len(im.Engines) != 1 || im.Engines[0].Slots != 9 || len(im.Document.Models) != 2 {
+		t.Errorf("%+v, %v", im.Engines, err)
+	}
+	im, err = ImportLLMD([]byte("router: { epp: { flags: { secure-serving: True, metrics-endpoint-auth: \"0\" } } }"))
+	if err != nil || im.Values["tls"].(map[string]any)["enabled"] != true || im.Values["metrics"].(map[string]any)["auth"].(map[string]any)["enabled"] != false {
+		t.Errorf("%+v, %v", im.Values, err)
+	}
+	im, err = ImportProductionStack([]byte("x: &m { llama: { static_backends: [http://10.0.0.1:8000] } }\nstatic_models: *m\n"))
+	if err != nil || len(im.Engines) != 1 || im.Engines[0].Models[0] != "llama" {
+		t.Errorf("%+v, %v", im.Engines, err)
+	}
+	for text, read := range map[string]func([]byte) (Imported, error){
+		"litellm_settings: { priority_reservation: { a: &a { value: *a } } }": ImportLiteLLM,
+		"router: &a { x: *a }": ImportLLMD,
+	} {
+		if _, err := read([]byte(text)); err == nil || !strings.Contains(err.Error(), "nested too deeply") || len(err.Error()) > 500 {
+			t.Errorf("%s: %.200v", text, err)
+		}
+	}
+	many := "model_list:\n" + strings.Repeat("- { model_name: m, litellm_params: { model: a } }\n", 1) + "router_settings: { model_group_alias: {"
+	for i := range 200 {
+		many += fmt.Sprintf("a%d: m, ", i)
+	}
+	if _, err := ImportLiteLLM([]byte(many + "} }")); err == nil { // m is no engine's, so it is no group
+		t.Error("an alias of a model that no engine serves")
+	}
+}
+
 // Every argument of their router is converted or has its note.
 func TestImportProductionStackNamesEveryArgument(t *testing.T) {
 	for name := range stackInstead {

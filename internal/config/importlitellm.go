@@ -78,8 +78,8 @@ func ImportLiteLLM(text []byte) (Imported, error) {
 	default:
 		im.sections(root)
 	}
-	if problems := im.problems.locate(im.lines); len(problems) > 0 {
-		return Imported{}, problems.err()
+	if err := im.found(); err != nil {
+		return Imported{}, err
 	}
 	if err := im.Document.Validate(); err != nil {
 		return Imported{}, err
@@ -92,13 +92,21 @@ func ImportLiteLLM(text []byte) (Imported, error) {
 type liteLLMImport struct {
 	Imported
 	tree
+	aliased int // targets of aliases
 }
+
+// mostAliased is the largest number of targets of all aliases.
+const mostAliased = 10_000
 
 func (im *liteLLMImport) sections(root *yaml.Node) {
 	im.pairs("", root, func(key, path string, value *yaml.Node) {
+		if key == "model_list" { // before aliases of its models
+			im.items(path, value, im.deployment)
+		}
+	})
+	im.pairs("", root, func(key, path string, value *yaml.Node) {
 		switch key {
 		case "model_list":
-			im.items(path, value, im.deployment)
 		case "router_settings":
 			im.pairs(path, value, im.routerSetting)
 		case "litellm_settings":
@@ -185,10 +193,15 @@ func (im *liteLLMImport) routerSetting(key, path string, value *yaml.Node) {
 		}
 		i := slices.IndexFunc(im.Document.Models, func(m Model) bool { return m.Name == group })
 		if i < 0 {
-			im.problems.add(path, group, "must be a model_name of the model_list, which comes first")
+			im.problems.add(path, group, "must be a model_name of the model_list")
 			return
 		}
-		for _, t := range slices.Clone(im.Document.Models[i].Targets) {
+		targets := im.Document.Models[i].Targets
+		if im.aliased += len(targets); im.aliased > mostAliased {
+			im.problems.add(path, group, "the aliases have more than %d targets", mostAliased)
+			return
+		}
+		for _, t := range slices.Clone(targets) {
 			im.target(alias, t.Name, t.Weight)
 		}
 	})

@@ -74,8 +74,8 @@ func ImportLLMD(text []byte) (Imported, error) {
 	default:
 		im.problems = Problems{{Message: "must be an EndpointPickerConfig, or the values of a chart of llm-d's router or GIE's"}}
 	}
-	if problems := im.problems.locate(im.lines); len(problems) > 0 {
-		return Imported{}, problems.err()
+	if err := im.found(); err != nil {
+		return Imported{}, err
 	}
 	if err := im.Document.Validate(); err != nil {
 		return Imported{}, err
@@ -576,7 +576,11 @@ func (im *llmdImport) flags(path string, node *yaml.Node) {
 			}
 			im.value("verbosity", n)
 		case of != "":
-			im.value(of, value == "true")
+			on, err := strconv.ParseBool(value)
+			if err != nil {
+				im.problems.add(join(path, flag), value, "must be true or false")
+			}
+			im.value(of, on)
 		case known:
 			im.note("flag --%s: ignored: the chart sets it (charts/weir/README.md)", flag)
 		default:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -140,22 +141,35 @@ func (im *stackImport) readConfig(root *yaml.Node) {
 		im.problems = Problems{{Message: "not a configuration of vLLM's router: " + err.Error()}}
 		return
 	}
-	for i := 0; i+1 < len(root.Content); i += 2 { // in the order of the file
-		name := root.Content[i].Value
+	for _, name := range orderOf(root) {
 		switch value := file[name].(type) {
 		case map[string]any:
-			im.mapping(name, value, root.Content[i+1])
+			im.mapping(name, value)
 		default:
 			im.set(name, fmt.Sprint(value))
 		}
 	}
 }
 
+// orderOf returns the keys of a mapping in the order of the file, merged ones last.
+func orderOf(root *yaml.Node) (names []string) {
+	var all map[string]any
+	if root.Decode(&all) != nil {
+		return nil
+	}
+	for _, name := range keysOf(root) {
+		if name != mergeKey {
+			names = append(names, name)
+			delete(all, name)
+		}
+	}
+	return append(names, slices.Sorted(maps.Keys(all))...)
+}
+
 // mapping reads the mappings of a YAML file: models with their backends, and aliases.
-func (im *stackImport) mapping(name string, value map[string]any, node *yaml.Node) {
+func (im *stackImport) mapping(name string, value map[string]any) {
 	var backends, models, aliases []string
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := node.Content[i].Value
+	for _, key := range slices.Sorted(maps.Keys(value)) {
 		switch of := value[key].(type) {
 		case string:
 			aliases = append(aliases, key+":"+of)

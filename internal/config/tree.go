@@ -16,9 +16,21 @@ type tree struct {
 	lines    map[string]int // by path
 	ignored  []string       // paths without indices, in their order
 	nodes    int
+	deep     bool // a path was too long
 }
 
+// longestPath is the longest path of a value in bytes. An alias may lead to the mapping that it is in.
+const longestPath = 1024
+
 func newTree() tree { return tree{lines: map[string]int{}} }
+
+// found returns the problems by their lines, as an error. Beside one of depth no other says anything.
+func (t *tree) found() error {
+	if t.deep {
+		t.problems = slices.DeleteFunc(t.problems, func(p Problem) bool { return len(p.Path) > longestPath })
+	}
+	return t.problems.locate(t.lines).err()
+}
 
 // pairs calls f with the keys and values of a mapping; anything else is a problem of its path.
 func (t *tree) pairs(path string, node *yaml.Node, f func(key, path string, value *yaml.Node)) {
@@ -29,10 +41,34 @@ func (t *tree) pairs(path string, node *yaml.Node, f func(key, path string, valu
 		t.problems.add(path, describe(node), "must be a mapping")
 		return
 	}
+	own := keysOf(node)
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := node.Content[i].Value
-		f(key, join(path, key), node.Content[i+1])
+		key, value := node.Content[i].Value, node.Content[i+1]
+		if key != mergeKey {
+			f(key, join(path, key), value)
+			continue
+		}
+		t.merged(path, value, func(key, path string, value *yaml.Node) {
+			if !slices.Contains(own, key) {
+				f(key, path, value)
+			}
+		})
 	}
+}
+
+// mergeKey has mappings whose keys count where the mapping has none of its own.
+const mergeKey = "<<"
+
+// merged calls f with the keys of mappings that a mapping merges.
+func (t *tree) merged(path string, node *yaml.Node, f func(key, path string, value *yaml.Node)) {
+	from := t.at(path, node)
+	if from != nil && from.Kind == yaml.SequenceNode {
+		for _, one := range from.Content {
+			t.pairs(path, one, f)
+		}
+		return
+	}
+	t.pairs(path, node, f)
 }
 
 // items calls f with the items of a list.
@@ -56,7 +92,14 @@ func (t *tree) at(path string, node *yaml.Node) *yaml.Node {
 	}
 	if t.nodes++; t.nodes > maxNodes {
 		if t.nodes == maxNodes+1 {
-			t.problems.add("", nil, "the document is too large (more than %d values)", maxNodes)
+			t.problems = append(t.problems, Problem{Message: fmt.Sprintf("the document is too large (more than %d values)", maxNodes)})
+		}
+		return nil
+	}
+	if len(path) > longestPath {
+		if !t.deep {
+			t.deep = true
+			t.problems = append(t.problems, Problem{Path: path[:64] + "…", Message: "is nested too deeply", Line: node.Line})
 		}
 		return nil
 	}

@@ -79,10 +79,17 @@ func ParseQueryFrom(q Query, v url.Values) (Query, error) {
 	number("rejections", &q.Rejections)
 	order("sort-engines", EngineOrders, &q.SortEngines)
 	order("sort-flows", FlowOrders, &q.SortFlows)
-	q.Engine, q.Flow, q.Only = v.Get("engine"), v.Get("flow"), v.Get("only-flow")
+	for name, to := range map[string]*string{"engine": &q.Engine, "flow": &q.Flow, "only-flow": &q.Only} {
+		if *to = v.Get(name); len(*to) > mostText {
+			errs = append(errs, fmt.Errorf("%s: must have at most %d bytes", name, mostText))
+		}
+	}
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	return q, errors.Join(errs...)
 }
+
+// mostText is the longest text to look for, in bytes: that of an identity. The links of a page repeat it.
+const mostText = 256
 
 var parameters = []string{"engine", "engines", "flow", "flows", "only-flow", "rejections", "sort-engines", "sort-flows"}
 
