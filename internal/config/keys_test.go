@@ -66,14 +66,17 @@ func TestAKeyIsOnePlace(t *testing.T) {
 			return true
 		})
 	}
-	const want = "APIVersion Affinity Bucket BusyFraction BusyRatio BusyTokens ByModel CachedTokenLimitPerBackend CanPreempt Capacities Class " +
-		"Classes Cost Criticality DeadlineHeaders DefaultFamily Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers " +
-		"Hints Key Kind Levels Loaded LocalityQuantum LowerBoundPerBackend MaxClass MinDrain MinPriority Model Models Name ObjectiveHeaders " +
-		"Objectives Order PassOn PassOnPaths PercentageDeviationForBounds Policy PriorityHeader Profile Quantum QueueLimitPerBackend " +
-		"QueueSize QueueTTL QueueTimeout Rate RawTokenLimitPerBackend ReplaceTiers RequestBody ReservedFloor ReservedPerSlot Role Roles ShortQueue " +
-		"SlotsPerBackend StarvationThreshold StrictPriorityHeader Targets TenantPolicies Threshold Throughput TierMode Tiers Tokens " +
-		"TotalCapacity UncachedBuckets UnknownModels UpperBoundPerBackend Utilisation WatermarkPerBackend WatermarkTokensPerBackend " +
-		"Weight Weights Window"
+	const want = "APIVersion Affinity AffinitySession Bucket BusyFraction BusyRatio BusyTokens ByModel " +
+		"CachedTokenLimitPerBackend CanPreempt Capacities Class Classes Cost Criticality DeadlineHeaders " +
+		"DefaultFamily DefaultRole Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers " +
+		"Hints Key Kind Levels Loaded LocalityQuantum LowerBoundPerBackend MaxBodyBytesTotal MaxClass " +
+		"MaxInFlightPerFlow MinDrain MinPriority Model Models Name ObjectiveHeaders Objectives Order PassOn " +
+		"PassOnPaths PercentageDeviationForBounds Policy PriorityHeader Profile Quantum QueueLimitPerBackend " +
+		"QueueSize QueueTTL QueueTimeout Rate RawTokenLimitPerBackend ReplaceTiers RequestBody ReservedFloor " +
+		"ReservedPerSlot Role Roles ShortQueue SlotsPerBackend StarvationThreshold StrictPriorityHeader " +
+		"Targets TenantPolicies Threshold Throughput TierMode Tiers Tokens TotalCapacity UncachedBuckets " +
+		"UnknownModels UpperBoundPerBackend Utilisation WatermarkPerBackend WatermarkTokensPerBackend Weight " +
+		"Weights Window"
 	elsewhere := []string{}
 	for _, k := range keys() {
 		if named[k.Name] && k.Type.Kind() != reflect.Struct && !slices.Contains(elsewhere, k.Name) {

@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
 
@@ -346,7 +347,8 @@ type testbench struct {
 	registry   *prometheus.Registry
 	logged     *logLines
 	records    fakeRecords
-	envoy      net.Addr // where its streams come from; nil: nowhere
+	envoy      net.Addr    // where its streams come from; nil: nowhere
+	metadata   metadata.MD // of its streams
 }
 
 type logLines struct {
@@ -411,6 +413,9 @@ func (b *testbench) open(mode string) *conversation {
 	ctx, cancel := context.WithCancel(context.Background())
 	if b.envoy != nil {
 		ctx = peer.NewContext(ctx, &peer.Peer{Addr: b.envoy})
+	}
+	if b.metadata != nil {
+		ctx = metadata.NewIncomingContext(ctx, b.metadata)
 	}
 	c := &conversation{
 		testbench: b, stream: &fakeStream{ctx: ctx, in: make(chan *extprocv3.ProcessingRequest, 64)},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -57,10 +58,11 @@ func TestParentOfSpans(t *testing.T) {
 			headers: []string{"traceparent", clientsParent, "tracestate", "a=1", "tracestate", "b=1"}, want: Parent{clientsParent, "a=1,b=1"},
 		},
 	} {
-		inBubble(t, "NONE/NONE", tenants, func(c *conversation) {
+		synctest.Test(t, func(t *testing.T) {
 			tracer := &fakeTracer{}
-			c.server.tracer = tracer
-			c.stream.ctx = metadata.NewIncomingContext(c.stream.ctx, metadata.Pairs(test.metadata...))
+			b := newBench(t, tenants)
+			b.server.tracer, b.metadata = tracer, metadata.Pairs(test.metadata...)
+			c := b.open("NONE/NONE")
 			c.say(chat(ofAlice(test.headers...)...))
 			c.end()
 			if len(tracer.told) != 1 || tracer.told[0].Parent != test.want {

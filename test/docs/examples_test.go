@@ -16,6 +16,7 @@ var foreign = []string{
 	"# workload.yaml",
 	"# before envoy.filters.http.buffer", "# of ai_protocol_manager", "# The cluster weir of recommended.yaml",
 	"# in the HttpConnectionManager", "# in static_resources.clusters", "# The same, standing by", "# values.yaml", "# workload.yaml", "# pool.yaml", "# theirs.yaml", "# priority.yaml", "# policy.yaml",
+	"grafana: {", // of the chart
 	"# weir.yaml\nrequestQueueController: { watermarkPerBackend: many }",
 }
 

@@ -68,7 +68,7 @@ func TestMetricsAndDebugServers(t *testing.T) {
 		"/metrics": {200, 404}, "/healthz": {200, 404}, "/readyz": {200, 404}, "/statusz": {404, 200},
 		"/debug/config": {404, 200}, "/debug/flows": {404, 200}, "/debug/flows?limit=0": {404, 400}, "/debug/statistics": {404, 200},
 		"/debug/statistics?limit=10001": {404, 400},
-		"/debug/pprof/":                 {404, 404}, "/": {404, 404},
+		"/debug/pprof/":                 {404, 404}, "/": {404, 200},
 	} {
 		if status, _ := r.get(path); status != want.metrics {
 			t.Errorf("the metrics port: %s: %d, want %d", path, status, want.metrics)
