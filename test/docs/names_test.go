@@ -145,6 +145,8 @@ var others = map[string]string{
 	"max-concurrent-requests":              "SMG",
 	"queue-size":                           "SMG",
 	"session-key":                          "production-stack",
+	"static-backends":                      "production-stack",
+	"static-models":                        "production-stack",
 }
 
 // Every flag that a page names is epp's or weir's, or listed above.
