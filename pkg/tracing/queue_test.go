@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,8 @@ import (
 
 // fake is an exporter that takes, fails or hangs.
 type fake struct {
-	batches []int         // their sizes
+	mu      sync.Mutex
+	batches []int         // their sizes; guarded by mu
 	err     error         // of each export
 	hangs   bool          // until its context is done
 	takes   time.Duration // of an export
@@ -30,7 +32,9 @@ type fake struct {
 func (f *fake) Start(context.Context) error { return f.unready }
 
 func (f *fake) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	f.mu.Lock()
 	f.batches = append(f.batches, len(spans))
+	f.mu.Unlock()
 	if f.hangs {
 		<-ctx.Done()
 		return ctx.Err()
@@ -41,6 +45,13 @@ func (f *fake) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) e
 		return ctx.Err()
 	}
 	return f.err
+}
+
+// taken returns the sizes of the batches so far.
+func (f *fake) taken() []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.batches)
 }
 
 func (f *fake) Shutdown(context.Context) error { f.ended = true; return nil }
@@ -106,28 +117,28 @@ func TestBatches(t *testing.T) {
 		b.span(2)
 		time.Sleep(2*time.Second - time.Nanosecond)
 		synctest.Wait()
-		if len(f.batches) != 0 {
-			t.Errorf("batches of %v before the delay was over", f.batches)
+		if len(f.taken()) != 0 {
+			t.Errorf("batches of %v before the delay was over", f.taken())
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if !slices.Equal(f.batches, []int{3}) {
-			t.Errorf("batches of %v after the delay", f.batches)
+		if !slices.Equal(f.taken(), []int{3}) {
+			t.Errorf("batches of %v after the delay", f.taken())
 		}
 		b.span(4)
-		if !slices.Equal(f.batches, []int{3, 4}) {
-			t.Errorf("batches of %v: a full one waited", f.batches)
+		if !slices.Equal(f.taken(), []int{3, 4}) {
+			t.Errorf("batches of %v: a full one waited", f.taken())
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if len(f.batches) != 2 {
-			t.Errorf("batches of %v: an empty one", f.batches)
+		if len(f.taken()) != 2 {
+			t.Errorf("batches of %v: an empty one", f.taken())
 		}
 		b.span(1)
 		time.Sleep(5*time.Second - time.Nanosecond)
 		synctest.Wait()
-		if len(f.batches) != 2 {
-			t.Errorf("batches of %v: the delay began before the span", f.batches)
+		if len(f.taken()) != 2 {
+			t.Errorf("batches of %v: the delay began before the span", f.taken())
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
