@@ -20,8 +20,8 @@ import (
 
 // fake is an exporter that takes, fails or hangs.
 type fake struct {
-	mu      sync.Mutex
-	batches []int         // their sizes; guarded by mu
+	mu      sync.Mutex    // guards the next three
+	batches []int         // their sizes
 	err     error         // of each export
 	hangs   bool          // until its context is done
 	takes   time.Duration // of an export
@@ -34,8 +34,9 @@ func (f *fake) Start(context.Context) error { return f.unready }
 func (f *fake) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	f.mu.Lock()
 	f.batches = append(f.batches, len(spans))
+	hangs, err := f.hangs, f.err
 	f.mu.Unlock()
-	if f.hangs {
+	if hangs {
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -44,7 +45,14 @@ func (f *fake) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) e
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return f.err
+	return err
+}
+
+// heal has the exporter take spans from the next export on.
+func (f *fake) heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hangs, f.err = false, nil
 }
 
 // taken returns the sizes of the batches so far.
@@ -162,7 +170,7 @@ func TestCollectorHangs(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		b.counts(0, 7, 4, 1)
-		f.hangs = false
+		f.heal()
 		time.Sleep(35 * time.Second) // the batch that hangs, and the delay of the last one
 		synctest.Wait()
 		b.counts(6, 7, 8, 2)
@@ -176,7 +184,7 @@ func TestCollectorFails(t *testing.T) {
 		b.span(4)
 		b.span(4)
 		b.counts(0, 0, 8, 2)
-		f.err = nil
+		f.heal()
 		b.span(4)
 		b.span(4)
 		b.counts(8, 0, 8, 2)
