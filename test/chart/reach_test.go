@@ -328,9 +328,11 @@ func element(list []any, step string) any {
 // elsewhere are the values of which another test says where they arrive.
 var elsewhere = []string{
 	"config", "configChecksum", // TestConfigurationIsFollowed, TestConfigurationIsValid
-	"drainMarginSeconds", // TestGracePeriodIsAboveTheDrain
-	"pool.group",         // there is only one
-	"securityContext",    // TestContainersHaveNoPrivileges
+	"drainMarginSeconds",                                                                                                     // TestGracePeriodIsAboveTheDrain
+	"envoy.firstTokenGate",                                                                                                   // TestGateBehindTheChartsReplicas
+	"grafana.dashboards.enabled", "grafana.dashboards.labels", "grafana.dashboards.annotations", "grafana.dashboards.folder", // TestDashboardsAreInstalled
+	"pool.group",      // there is only one
+	"securityContext", // TestContainersHaveNoPrivileges
 }
 
 // Every value that is documented has a place where it arrives.
