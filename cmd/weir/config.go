@@ -15,7 +15,6 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/datastore"
-	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -201,7 +200,7 @@ func readEndpoints(file string) ([]scheduling.Endpoint, error) {
 func failed(stderr io.Writer, err error) int {
 	lines := strings.Split(err.Error(), "\n")
 	for i := range lines {
-		lines[i] = decision.Printable(lines[i])
+		lines[i] = printable.Text(lines[i])
 	}
 	_, _ = fmt.Fprintf(stderr, "weir config: %s\n", strings.Join(lines, "\n"))
 	return 1
@@ -280,12 +279,7 @@ func writeEngines(name string, engines []config.Engine) error {
 	return errors.Join(err, file.Close())
 }
 
-// printableLine returns a note as a single printable line, whatever names the file contains.
+// printableLine returns a text as a single printable line, whatever names the file contains.
 func printableLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if printable.Commands(r) {
-			return ' '
-		}
-		return r
-	}, text)
+	return printable.Text(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(text))
 }

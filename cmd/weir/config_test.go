@@ -205,6 +205,23 @@ func TestImportEngines(t *testing.T) {
 	}
 }
 
+// Names in a stranger's file do not command a terminal, in errors or in notes.
+func TestImportPrintsNoControls(t *testing.T) {
+	for _, text := range []string{
+		`general_settings: { "\e[2J": 1, "\x9b2J": 1 }`, `litellm_settings: { priority_reservation: { "\e[2J\x9b": 0 } }`,
+	} {
+		file := filepath.Join(t.TempDir(), "theirs.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		run([]string{"config", "import", "--from=litellm", file}, &stdout, &stderr)
+		if out := stdout.String() + stderr.String(); stderr.Len() == 0 || strings.ContainsAny(out, "\x1b\u009b") {
+			t.Errorf("%s: %q", text, out)
+		}
+	}
+}
+
 // Every profile is shown in full, and the output reads back as the profile itself.
 func TestShowProfiles(t *testing.T) {
 	for _, name := range config.Profiles() {

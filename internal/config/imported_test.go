@@ -174,12 +174,14 @@ model_list:
 			t.Errorf("%s: %.200v", text, err)
 		}
 	}
-	many := "model_list:\n" + strings.Repeat("- { model_name: m, litellm_params: { model: a } }\n", 1) + "router_settings: { model_group_alias: {"
+	targets, aliases := "", ""
 	for i := range 200 {
-		many += fmt.Sprintf("a%d: m, ", i)
+		targets += fmt.Sprintf("- { model_name: m, litellm_params: { model: t%d, api_base: 'http://10.0.0.1:8000' } }\n", i)
+		aliases += fmt.Sprintf("a%d: m, ", i)
 	}
-	if _, err := ImportLiteLLM([]byte(many + "} }")); err == nil { // m is no engine's, so it is no group
-		t.Error("an alias of a model that no engine serves")
+	_, err = ImportLiteLLM([]byte("model_list:\n" + targets + "router_settings: { model_group_alias: { " + aliases + "} }"))
+	if err == nil || !strings.Contains(err.Error(), "more than 10000 targets") {
+		t.Errorf("200 aliases of 200 targets: %v", err)
 	}
 }
 

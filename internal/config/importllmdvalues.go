@@ -1,0 +1,223 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// llmdGateway is the gateway of their HTTPRoute where the values name none.
+const llmdGateway = "inference-gateway"
+
+// Values of their charts, by the path below router or inferenceExtension: the value of Weir's chart that takes it as it is.
+var llmdValues = map[string]string{
+	"epp.replicas": "replicas", "epp.env": "extraEnv", "epp.volumes": "extraVolumes", "epp.volumeMounts": "extraVolumeMounts",
+	"epp.resources": "resources", "epp.affinity": "affinity", "epp.tolerations": "tolerations", "epp.podAnnotations": "podAnnotations",
+	"epp.nodeSelector": "nodeSelector", "epp.podLabels": "podLabels", "epp.priorityClassName": "priorityClassName",
+	"imagePullSecrets": "imagePullSecrets", "modelServers.matchLabels": "pool.matchLabels", "inferencePool.create": "pool.create",
+	"inferencePool.failureMode": "pool.failureMode", "inferencePool.name": "pool.name", "inferenceObjectives": "objectives",
+	"httpRoute.create": "httpRoute.enabled", "httpRoute.enabled": "httpRoute.enabled", "httpRoute.parentRefs": "httpRoute.parentRefs",
+	"httpRoute.hostnames": "httpRoute.hostnames", "monitoring.prometheus.enabled": "metrics.serviceMonitor.enabled",
+	"monitoring.interval": "metrics.serviceMonitor.interval", "monitoring.prometheus.auth.enabled": "metrics.auth.enabled",
+}
+
+// llmdValuesInstead has Weir's place of their other values.
+var llmdValuesInstead = map[string]string{
+	"epp.image.":                        "image: Weir's own",
+	"epp.extProcPort":                   "the ports are 9002, 9003 and 9090",
+	"epp.grpcHealthPort":                "the ports are 9002, 9003 and 9090",
+	"epp.extraContainerPorts.":          "the ports are 9002, 9003 and 9090",
+	"extraServicePorts.":                "the ports are 9002, 9003 and 9090",
+	"epp.deploymentStrategy.":           "a rolling update works, with --wait too",
+	"epp.autoscaling.":                  "more replicas are no more throughput, since one has the queue",
+	"epp.terminationGracePeriodSeconds": "drainSeconds + drainMarginSeconds",
+	"modelServers.type":                 "engines are recognised by their metrics",
+	"provider.":                         "create the DestinationRule or the health check policy of your gateway yourself (docs/kubernetes.md#gateways)",
+	"tracing.":                          "docs/tracing.md",
+	"monitoring.":                       "metrics (charts/weir/README.md)",
+}
+
+// values converts the values of a chart.
+func (im *llmdImport) values(root *yaml.Node) {
+	im.Values = map[string]any{}
+	configs, chosen := map[string]*yaml.Node{}, ""
+	var walk func(path string, node *yaml.Node)
+	walk = func(path string, node *yaml.Node) {
+		im.pairs(path, node, func(_, path string, value *yaml.Node) {
+			short := llmdPath(path)
+			switch {
+			case llmdValues[short] != "":
+				im.value(llmdValues[short], im.plain(path, value))
+			case short == "epp.flags":
+				im.flags(path, value)
+			case short == "epp.pluginsConfigFile":
+				chosen = im.text(path, value)
+			case short == "epp.pluginsCustomConfig" || short == "epp.pluginsConfig":
+				im.pairs(path, value, func(file, _ string, text *yaml.Node) { configs[file] = text })
+			case short == "modelServers.targetPorts" || short == "inferencePool.targetPorts":
+				im.ports(path, value)
+			case short == "inferencePool.targetPortNumber":
+				im.value("pool.targetPorts", []int64{im.whole(path, value, 1, 65535)})
+			case short == "modelServers.protocol":
+				im.protocol(path, value)
+			case short == "proxy.enabled" || short == "sidecar.enabled":
+				if im.plain(path, value) == true {
+					im.value("envoy.mode", "sidecar")
+				}
+			case short == "httpRoute.inferenceGatewayName":
+				im.value("httpRoute.parentRefs", []any{map[string]any{"name": im.text(path, value)}})
+			case short == "proxy.mode":
+				if mode := im.text(path, value); mode == "standalone" {
+					im.value("envoy.mode", mode)
+				}
+			default:
+				switch n := im.at(path, value); {
+				case n == nil:
+				case n.Kind == yaml.MappingNode || slices.Contains(llmdTops, path):
+					walk(path, n)
+				default:
+					im.ignored = append(im.ignored, withoutIndices(short))
+				}
+			}
+		})
+	}
+	walk("", root)
+	if route, ok := im.Values["httpRoute"].(map[string]any); ok && route["enabled"] == true && route["parentRefs"] == nil {
+		im.value("httpRoute.parentRefs", []any{map[string]any{"name": llmdGateway}})
+		im.note("httpRoute.parentRefs: %s is the gateway that their charts name where the values name none", llmdGateway)
+	}
+	ignored := slices.Compact(im.ignored)
+	im.ignored = nil
+	if text := configs[chosen]; text != nil {
+		im.configText(chosen, im.text("pluginsCustomConfig", text))
+	} else if chosen != "" {
+		im.note("pluginsConfigFile %q is not in the values: its defaults are profile recommended's", chosen)
+	}
+	im.ignored = ignored
+	im.Notes = append(im.Notes, im.instead(llmdValuesInstead)...)
+}
+
+// llmdPath returns a path in their values without what differs between llm-d's and GIE's charts.
+func llmdPath(path string) string {
+	path = strings.TrimPrefix(path, "router.")
+	if rest, ok := strings.CutPrefix(path, "inferenceExtension."); ok {
+		for _, top := range []string{"monitoring", "tracing", "sidecar", "provider", "extraServicePorts"} {
+			if rest == top || strings.HasPrefix(rest, top+".") {
+				return rest
+			}
+		}
+		return "epp." + rest
+	}
+	if rest, ok := strings.CutPrefix(path, "inferencePool.modelServers."); ok {
+		return "modelServers." + rest
+	}
+	if path == "inferencePool.modelServerType" {
+		return "modelServers.type"
+	}
+	return path
+}
+
+// configText converts a file of the values' plugins.
+func (im *llmdImport) configText(file, text string) {
+	root, problems := parseYAML([]byte(text))
+	for _, p := range problems {
+		p.Path = file
+		im.problems = append(im.problems, p)
+	}
+	if root != nil {
+		im.config(file, root)
+	}
+}
+
+// value sets a value of Weir's chart.
+func (im *llmdImport) value(path string, v any) {
+	keys := strings.Split(path, ".")
+	into := im.Values
+	for _, key := range keys[:len(keys)-1] {
+		below, ok := into[key].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			into[key] = below
+		}
+		into = below
+	}
+	into[keys[len(keys)-1]] = v
+}
+
+// plain returns the value of a node as it is.
+func (im *llmdImport) plain(path string, node *yaml.Node) (v any) {
+	if err := node.Decode(&v); err != nil {
+		im.problems.add(path, describe(node), "%v", err)
+	}
+	return v
+}
+
+// ports converts ports, which are numbers or objects with one.
+func (im *llmdImport) ports(path string, node *yaml.Node) {
+	ports := []int64{}
+	im.items(path, node, func(path string, node *yaml.Node) {
+		if n := im.at(path, node); n == nil || n.Kind != yaml.MappingNode {
+			ports = append(ports, im.whole(path, node, 1, 65535))
+			return
+		}
+		im.pairs(path, node, func(key, path string, value *yaml.Node) {
+			if key == "number" {
+				ports = append(ports, im.whole(path, value, 1, 65535))
+			}
+		})
+	})
+	im.value("pool.targetPorts", ports)
+}
+
+func (im *llmdImport) protocol(path string, node *yaml.Node) {
+	switch text := im.text(path, node); text {
+	case "http", "HTTP", "":
+	case "h2c", "grpc", "GRPC":
+		im.value("pool.appProtocol", "kubernetes.io/h2c")
+	default:
+		im.problems.add(path, text, "must be http, h2c or grpc")
+	}
+}
+
+// llmdFlags are the flags of their picker that Weir's chart sets, with its values.
+var llmdFlags = map[string]string{
+	"ha-enable-leader-election": "leaderElection.enabled", "metrics-endpoint-auth": "metrics.auth.enabled", "secure-serving": "tls.enabled",
+	"pool-name": "", "pool-namespace": "", "pool-group": "", "grpc-port": "", "grpc-health-port": "", "metrics-port": "", "config-file": "",
+	"config-text": "", "cert-path": "", "drain-timeout": "", "endpoint-selector": "", "endpoint-target-ports": "", "metrics-secure-serving": "",
+	"metrics-cert-dir": "", "metrics-cert-path": "", "zap-encoder": "", "tls-min-version": "", "client-ca-file": "", "kubeconfig": "",
+	"endpoints": "", "endpoints-file": "", "validate": "",
+}
+
+// flags converts the flags of their picker: those with a value of the chart, and the others as they are, since epp knows them.
+func (im *llmdImport) flags(path string, node *yaml.Node) {
+	flags := map[string]string{}
+	im.pairs(path, node, func(flag, path string, value *yaml.Node) { flags[flag] = im.text(path, value) })
+	var extra []any
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		of, known := llmdFlags[flag]
+		switch value := flags[flag]; {
+		case flag == "v":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 {
+				im.problems.add(join(path, flag), value, "must be a whole number of at least 0")
+			}
+			im.value("verbosity", n)
+		case of != "":
+			on, err := strconv.ParseBool(value)
+			if err != nil {
+				im.problems.add(join(path, flag), value, "must be true or false")
+			}
+			im.value(of, on)
+		case known:
+			im.note("flag --%s: ignored: the chart sets it (charts/weir/README.md)", flag)
+		default:
+			extra = append(extra, "--"+flag+"="+value)
+		}
+	}
+	if len(extra) > 0 {
+		im.value("extraArgs", extra)
+	}
+}
