@@ -53,7 +53,6 @@ func TestMetricsAndDebugServers(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "fairRequestQueue: { queueTTL: 7s }"
 	r := start(t, o)
-	eventually(t, "everything listens", r.readiness.ready)
 	_, metrics := r.get("/metrics")
 	for _, want := range []string{
 		"weir_config_valid 1", "weir_build_info{", "go_goroutines", "process_cpu_seconds_total",

@@ -48,7 +48,8 @@ type running struct {
 	conn  *grpc.ClientConn
 }
 
-// start runs an App; at the end of the test it is stopped, if it still runs, and must end without an error.
+// start runs an App until everything listens; at the end of the test it is stopped, if it still runs, and must end without
+// an error.
 func start(t *testing.T, o Options) *running {
 	t.Helper()
 	a, err := New(o)
@@ -71,6 +72,7 @@ func start(t *testing.T, o Options) *running {
 		r.stop()
 		r.waitEnd()
 	})
+	eventually(t, "everything listens", func() bool { return !strings.Contains(a.readiness.lacks(), conditionNames[listening]) })
 	return r
 }
 
