@@ -271,6 +271,9 @@ var traps = []trap{
 		good:  envoyrun.Edits(envoyrun.WithoutFilter(envoyrun.BufferFilter), mode("request_body_mode", "BUFFERED_PARTIAL")),
 		where: "….http_filters[1]", line: "envoy.filters.http.buffer",
 	},
+	{ // ai_protocol_manager holds the requests of a route that declares them until they are whole
+		check: "buffer-filter", bad: readsRequests(false), good: readsRequests(true), where: "….http_filters[2]",
+	},
 	{ // a route that goes around it
 		check: "buffer-filter", bad: perRoute(map[string]any{"disabled": true}),
 		good:  perRoute(map[string]any{"buffer": map[string]any{"max_request_bytes": 64 << 20}}),
@@ -327,6 +330,10 @@ var traps = []trap{
 	{
 		check: "metadata-not-received", bad: envoyrun.Edits(metadataOnly, setFilter(ext, []any{"weir"}, "metadata_options", "receiving_namespaces", "untyped")),
 		good: metadataOnly, where: "….metadata_options.receiving_namespaces.untyped",
+	},
+	{ // the cluster that reads a header does not need the metadata beside it
+		check: "metadata-not-received", bad: envoyrun.Edits(metadataOnly, setFilter(ext, []any{"weir"}, "metadata_options", "receiving_namespaces", "untyped")),
+		good: setFilter(ext, []any{"weir"}, "metadata_options", "receiving_namespaces", "untyped"), where: "….metadata_options.receiving_namespaces.untyped",
 	},
 	{
 		check: "metadata-not-received", file: "gate", bad: setFilter(ext, nil, "metadata_options", "receiving_namespaces"), weir: "responses: { metadata: false }\n",

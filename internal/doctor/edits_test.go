@@ -112,6 +112,27 @@ func moveUsage(request bool) edit {
 	}
 }
 
+// readsRequests has ai_protocol_manager read requests before ext_proc in place of the buffer filter, on the routes that declare
+// requests: all or none.
+func readsRequests(declared bool) edit {
+	return envoyrun.Edits(moveUsage(true), envoyrun.WithoutFilter(envoyrun.BufferFilter),
+		setFilter(ext, []any{"envoy.ai.token_usage", "envoy.ai.request_info"}, "metadata_options", "forwarding_namespaces", "typed"),
+		func(b envoyrun.Bootstrap) error {
+			host := envoyrun.Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0)
+			own := map[string]any{
+				"@type":    "type.googleapis.com/envoy.extensions.filters.http.ai_protocol_manager.v3.AiProtocolManagerPerRoute",
+				"response": map[string]any{"llm_protocol": "OPENAI_CHAT_COMPLETIONS"},
+			}
+			if declared {
+				own["request"] = own["response"]
+			}
+			for _, route := range envoyrun.List(host, "routes") {
+				envoyrun.Object(route)["typed_per_filter_config"] = map[string]any{"envoy.filters.http.ai_protocol_manager": own}
+			}
+			return nil
+		})
+}
+
 // upstream adds an ext_proc filter to the model servers' cluster, and gives Weir's a buffer.
 func upstream(mode string, limit any) edit {
 	return func(b envoyrun.Bootstrap) error {
