@@ -40,7 +40,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check wire ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: lint-deps race-cluster test-kube test-chart pages-cluster test-browser observe trace ## with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
+test-cluster: lint-deps depth race-cluster test-kube test-chart pages-cluster test-browser observe trace ## more depth, and with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade dashboards-check ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -79,10 +79,13 @@ unit: envoy ## all other unit tests: of the core with its decisions explored, of
 explore: ## every sequence of events of a few requests, with whole lives of four, through the decisions
 	$(GO) test -timeout 60m -run TestExplore ./pkg/dispatch -explore.whole
 
+.PHONY: depth
+depth: ## the core's tests without -short: 60,000 transitions of each scene, all random queues
+	$(GO) test -vet=off -timeout 30m ./pkg/dispatch ./pkg/fairqueue
+
 .PHONY: random
-random: ## 10,000 random machines, against the properties that a user would state, all random queues, and changed bytes of a recording (5 minutes on 2 cores)
+random: ## 10,000 random machines, against the properties that a user would state, and changed bytes of a recording (4 minutes on 2 cores)
 	$(GO) test -timeout 60m -run TestRandom ./pkg/dispatch -random.runs 10000
-	$(GO) test -timeout 60m ./pkg/fairqueue
 	$(GO) test -timeout 60m -run TestChangedByteIsNoticed ./pkg/recording
 
 .PHONY: million

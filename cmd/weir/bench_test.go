@@ -29,7 +29,7 @@ func TestBenchFlood(t *testing.T) {
 
 // The proxy benchmark in miniature: every scenario is served, by every process.
 func TestBenchProxy(t *testing.T) {
-	c := begin(t, "bench", "proxy", "--rounds=1", "--length=300ms", "--concurrency=8", eppBuilt())
+	c := begin(t, "bench", "proxy", "--rounds=1", "--length=100ms", "--concurrency=8", eppBuilt())
 	c.ends(t, 0)
 	for _, scenario := range []string{
 		proxyAlone, proxyUnseen, proxyNoop, proxyHeaders, proxyNoopSmall, proxySmall, proxyNoopLarge, proxyLarge,
@@ -51,7 +51,7 @@ func TestBenchProxy(t *testing.T) {
 
 // The benchmark of affinity in miniature: every scenario is served, and each figure has its target.
 func TestBenchAffinity(t *testing.T) {
-	c := begin(t, "bench", "affinity", "--rounds=1", "--length=300ms", eppBuilt())
+	c := begin(t, "bench", "affinity", "--rounds=1", "--length=100ms", eppBuilt())
 	c.ends(t, 0)
 	for _, want := range []string{
 		"| " + affinityNoop + " |", "| " + affinitySmall + " |", "| " + affinityWithout + " |", "| " + affinityWith + " |",
@@ -66,7 +66,7 @@ func TestBenchAffinity(t *testing.T) {
 
 // The benchmark of usage in miniature: every scenario is served, and each ratio has its target.
 func TestBenchUsage(t *testing.T) {
-	c := begin(t, "bench", "usage", "--rounds=1", "--length=300ms", eppBuilt())
+	c := begin(t, "bench", "usage", "--rounds=1", "--length=100ms", eppBuilt())
 	c.ends(t, 0)
 	for _, scenario := range []string{
 		usageWithout, usageWith, usageSkip,

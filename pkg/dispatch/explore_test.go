@@ -23,8 +23,8 @@ var (
 // wholeLives is the depth of a scene that goes on until there is no new state.
 const wholeLives = 1000
 
-// mostTransitions bounds each scene without a flag: it goes no deeper once the next step would exceed them, or a fourth of
-// them with -short, but for its first leastDepth. All of it takes half an hour of a processor's time (make explore).
+// mostTransitions bounds each scene without a flag: it goes no deeper once the next step would exceed them, or a twelfth
+// of them with -short, but for its first leastDepth. All of it takes half an hour of a processor's time (make explore).
 var (
 	mostTransitions = 60_000
 	leastDepth      = 3
@@ -50,7 +50,7 @@ func TestExplore(t *testing.T) {
 			start := time.Now()
 			e := &exploration{t: t, scene: s, most: mostTransitions}
 			if testing.Short() {
-				e.most /= 4
+				e.most /= 12
 			}
 			if *exploreWhole || *exploreDepth > 0 || *exploreMost > 0 {
 				e.most = math.MaxInt

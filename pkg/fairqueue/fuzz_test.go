@@ -24,10 +24,10 @@ func TestQueueAgainstOracle(t *testing.T) {
 	}
 }
 
-// seeds returns n, or a tenth of it with -short, as in `make test`: `make random` tries all.
+// seeds returns n, or a twentieth of it with -short, as in `make test`: `make depth` tries all.
 func seeds(n uint64) uint64 {
 	if testing.Short() {
-		return (n + 9) / 10
+		return (n + 19) / 20
 	}
 	return n
 }
