@@ -18,17 +18,19 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// BenchmarkRecorded measures a request that bypasses the queue on a real board, without and with a recording, and the
-// recorder's part of it alone.
+// BenchmarkRecorded measures a request that bypasses the queue on a real board, without and with a recording, as they are
+// shipped, for weights and for fair shares; and the recorder's part of it alone.
 func BenchmarkRecorded(b *testing.B) {
-	for _, mode := range []string{"off", "on"} {
-		b.Run(mode, func(b *testing.B) {
-			r := newRunning(b, mode == "on")
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				r.life(b, i)
-			}
-		})
+	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "fairshare": fairqueue.FairShare} {
+		for _, mode := range []string{"off", "on"} {
+			b.Run(name+"/"+mode, func(b *testing.B) {
+				r := newRunningBy(b, discipline, mode == "on")
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					r.life(b, i)
+				}
+			})
+		}
 	}
 	b.Run("recorder", func(b *testing.B) {
 		var err error
@@ -122,7 +124,13 @@ type running struct {
 
 func newRunning(b *testing.B, recorded bool) *running {
 	b.Helper()
+	return newRunningBy(b, fairqueue.WFQ, recorded)
+}
+
+func newRunningBy(b *testing.B, discipline fairqueue.Discipline, recorded bool) *running {
+	b.Helper()
 	cfg := flowcontrol.DefaultConfig()
+	cfg.Queue.Discipline = discipline
 	cfg.Stock.WatermarkPerBackend = 100
 	scheduler, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {
