@@ -22,9 +22,12 @@ type Process struct {
 }
 
 // Start starts cmd in a process group of its own, out of reach of the terminal's Ctrl-C: this process ends it in order.
-// It sets cmd.SysProcAttr.
+// It adds to cmd.SysProcAttr.
 func Start(cmd *exec.Cmd) (*Process, error) {
-	cmd.SysProcAttr = attributes()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	attribute(cmd.SysProcAttr)
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {

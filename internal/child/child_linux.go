@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
+// attribute adds what every child has.
+func attribute(a *syscall.SysProcAttr) { a.Setpgid, a.Pdeathsig = true, syscall.SIGKILL }
 
 // CPU returns the processor time that a process has used since its start, user and system, of all its threads, to the
 // nanosecond: short rounds can be compared by it.

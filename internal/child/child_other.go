@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// attributes lack the parent-death signal, which only Linux has.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// attribute adds what every child has; the parent-death signal only Linux has.
+func attribute(a *syscall.SysProcAttr) { a.Setpgid = true }
 
 // CPU returns an error: only on Linux can the processor time of a process be read.
 func CPU(int) (time.Duration, error) {
