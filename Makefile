@@ -21,6 +21,8 @@ VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || ech
 LDFLAGS       := -s -w -X github.com/weir-epp/weir/internal/version.Version=$(VERSION)
 # The last version whose leader had a label.
 UPGRADE_FROM  ?= f0d390d
+# The Go that releases are built with, whichever is installed.
+GO_MOD        := go$(shell awk '$$1 == "go" { print $$2 }' go.mod)
 BENCHFLAGS    ?= -benchtime=300ms -count=5
 
 .PHONY: help
@@ -32,6 +34,10 @@ build: ## static binaries: bin/epp and bin/weir
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/epp ./cmd/epp
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
 
+.PHONY: release
+release: ## VERSION=1.2.3: programs, an OCI layout, SBOMs, the chart and their sums, in dist; the same from every clone of a commit
+	GOTOOLCHAIN=$(GO_MOD) $(GO) run -C hack/release . make -version '$(VERSION)' -source '$(CURDIR)' -out '$(CURDIR)/dist'
+
 .PHONY: demo
 demo: build envoy ## a flood contained, without Weir and with it; bulk giving way to interactive (80 s)
 	ENVOY=$$(hack/envoy.sh) bin/weir demo
@@ -40,7 +46,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check wire ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: lint-deps depth race-cluster test-kube test-chart pages-cluster test-browser observe trace ## more depth, and with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces
+test-cluster: lint-deps depth race-cluster test-kube test-chart pages-cluster test-browser observe trace test-release ## more depth, and with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces; a release
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade dashboards-check ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -170,6 +176,11 @@ pages: envoy ## the commands of README.md and of the pages in docs
 .PHONY: pages-cluster
 pages-cluster: test-kube-assets tools ## those that need a cluster
 	KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -vet=off -timeout 20m ./test/docs/cluster
+
+.PHONY: test-release
+test-release: envoy tools ## a release from two folders: equal sums, a valid layout, its image serves a request; a clone with git
+	$(GO) vet -C hack/release . && $(GO) test -C hack/release -count=1 -vet=off .
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 30m ./test/release
 
 .PHONY: test-browser
 test-browser: envoy chromium ## the front page of the debug port in a real Chromium

@@ -1,26 +1,28 @@
 package version
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 )
 
-// Version is set at build time: -ldflags "-X github.com/weir-epp/weir/internal/version.Version=v1.2.3".
-var Version = ""
+// Version is set at build time: -ldflags "-X github.com/weir-epp/weir/internal/version.Version=v1.2.3". So is Revision, the
+// commit, where the build reads none from git, as that of a release does not.
+var Version, Revision = "", ""
 
 // Build identifies a build; an unknown revision is "unknown", an unknown version "devel".
 type Build struct{ Version, Revision, Go string }
 
 // Info returns the build of this binary.
 func Info() Build {
-	b := Build{Version: Version, Revision: "unknown", Go: "unknown"}
+	b := Build{Version: Version, Revision: cmp.Or(Revision, "unknown"), Go: "unknown"}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.Go = info.GoVersion
 		if b.Version == "" {
 			b.Version = info.Main.Version
 		}
 		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" {
+			if setting.Key == "vcs.revision" && Revision == "" {
 				b.Revision = setting.Value
 			}
 		}

@@ -6,14 +6,18 @@ import (
 	"testing"
 )
 
-// A build without -ldflags has the default version, one with them the version that they set.
+// A build without -ldflags has the default version, one with them the version and the revision that they set.
 func TestInfo(t *testing.T) {
-	defer func(before string) { Version = before }(Version)
+	defer func(version, revision string) { Version, Revision = version, revision }(Version, Revision)
 	for set, want := range map[string]string{"": "devel", "v1.2.3": "v1.2.3"} {
 		Version = set
 		line := Info().String()
 		if !strings.HasPrefix(line, want+" (revision ") || !strings.HasSuffix(line, ", "+runtime.Version()+")") {
 			t.Errorf("%q: %s", set, line)
 		}
+	}
+	Version, Revision = "v1.2.3", "0123abc"
+	if line, want := Info().String(), "v1.2.3 (revision 0123abc, "+runtime.Version()+")"; line != want {
+		t.Errorf("with a revision: %s, want %s", line, want)
 	}
 }

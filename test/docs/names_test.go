@@ -121,6 +121,8 @@ var others = map[string]string{
 	"base-id":                              "Envoy",
 	"disable-hot-restart":                  "Envoy",
 	"retry":                                "curl",
+	"index":                                "crane",
+	"all":                                  "skopeo",
 	"wait":                                 "Helm",
 	"for":                                  "kubectl",
 	"namespace":                            "Helm",

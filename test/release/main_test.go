@@ -1,0 +1,106 @@
+package release
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/checkout"
+)
+
+// version is that of the release.
+const version = "1.2.3-test.1"
+
+// The checkout, the commit that is released, and both releases of it.
+var (
+	root, commit string
+	dist, again  string
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "weir-release-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = os.Chmod(dir, 0o755) // the image's user has to get in
+	}
+	if err == nil {
+		err = makeTwice(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// elsewhere are what differs on another machine: a tag, and with it git's name of the commit; the environment; modes.
+const elsewhere = "git tag v9.9.9 && umask 077 && TZ=Asia/Tokyo GOARM64=v9.0 GOFLAGS=-buildvcs=auto "
+
+// makeTwice makes the release in two folders, whose names differ in length, the second time as on another machine.
+func makeTwice(dir string) (err error) {
+	if root, err = checkout.Root(); err != nil {
+		return err
+	}
+	if commit, err = output(root, "git", "-c", "user.name=test", "-c", "user.email=test@example.com", "stash", "create"); err != nil { // a commit of the changes, which nothing refers to
+		return err
+	}
+	if commit == "" {
+		if commit, err = output(root, "git", "rev-parse", "HEAD"); err != nil {
+			return err
+		}
+	}
+	for _, one := range []struct {
+		to          *string
+		clone, with string
+	}{{&dist, filepath.Join(dir, "a"), ""}, {&again, filepath.Join(dir, "another", "folder"), elsewhere}} {
+		for _, args := range [][]string{
+			{"git", "clone", "--quiet", "--shared", "--no-checkout", root, one.clone},
+			{"git", "-C", one.clone, "checkout", "--quiet", "--detach", commit},
+			{"sh", "-c", "cd '" + one.clone + "' && " + one.with + "make --silent release VERSION=" + version},
+		} {
+			if _, err := output(root, args...); err != nil {
+				return err
+			}
+		}
+		*one.to = filepath.Join(one.clone, "dist")
+	}
+	return nil
+}
+
+// output runs a command and returns its output without the line's end. The error has what it said.
+func output(dir string, args ...string) (string, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = dir
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, problems.String())
+	}
+	return strings.TrimRight(string(out), "\n"), nil
+}
+
+// must is output for a command that has to succeed.
+func must(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	out, err := output(dir, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// read returns the text of a file.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
