@@ -27,8 +27,10 @@ const configUsage = `Usage:
   weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
   weir config import --from dynamo FILE        the same for the FILE of Dynamo's policy-class queues
   weir config import --from mindrouter FILE    the same for a FILE with the environment variables of MindRouter
-  weir config import --from llm-d FILE         the same for the EndpointPickerConfig of llm-d or GIE; the values of their
-                                               charts become those of Weir's
+  weir config import --from llm-d [--beside RELEASE] FILE
+                                               the same for the EndpointPickerConfig of llm-d or GIE (--from gie); the values
+                                               of their charts become those of Weir's, with the InferencePool and HTTPRoute
+                                               of their RELEASE instead of new ones
   weir config import --from litellm [--endpoints OUT] FILE
                                                the same for the FILE of LiteLLM's proxy, and its engines into OUT, for
                                                epp's --endpoints-file
@@ -46,6 +48,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	profile := set.String("profile", "", "")
 	from := set.String("from", "", "")
 	endpoints := set.String("endpoints", "", "")
+	beside := set.String("beside", "", "")
 	err := arguments.Explain(set, set.Parse(args))
 	usage := configUsage + config.ProfileList() + "\n"
 	if errors.Is(err, pflag.ErrHelp) || set.Arg(0) == "help" {
@@ -54,6 +57,9 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	}
 	if err == nil {
 		err = checkConfigArguments(set.Args(), *profile, *from, *endpoints, set.Changed("endpoints"))
+	}
+	if err == nil && set.Changed("beside") {
+		err = checkBeside(set.Arg(0), *from, *beside)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir config: %v\n%s", err, usage)
@@ -65,7 +71,7 @@ func runConfig(args []string, stdout, stderr io.Writer) int {
 	case "validate":
 		return validateFiles(*profile, file, *endpoints, stdout, stderr)
 	default:
-		return importConfig(*from, file, *endpoints, stdout, stderr)
+		return importConfig(*from, file, *endpoints, *beside, stdout, stderr)
 	}
 }
 
@@ -102,6 +108,17 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 		return fmt.Errorf("%s: must be followed by a FILE", command)
 	case len(files) > 1:
 		return fmt.Errorf("%s: %q: only one FILE is allowed", command, files[1])
+	}
+	return nil
+}
+
+// checkBeside returns the problem of --beside, or nil.
+func checkBeside(command, from, release string) error {
+	switch {
+	case command != "import" || !hasReleases(from):
+		return errors.New("--beside: is for import --from llm-d and --from gie only")
+	case release == "":
+		return errors.New("--beside: must name a RELEASE")
 	}
 	return nil
 }
@@ -218,6 +235,7 @@ func readInput(file string) ([]byte, error) {
 // the engines.
 var importers = map[string]func(text []byte) (config.Imported, error){
 	"dynamo":           withoutEngines(config.ImportDynamo),
+	"gie":              config.ImportLLMD,
 	"litellm":          config.ImportLiteLLM,
 	"llm-d":            config.ImportLLMD,
 	"mindrouter":       withoutEngines(config.ImportMindRouter),
@@ -235,9 +253,12 @@ func withoutEngines(read func([]byte) (config.Document, []string, error)) func([
 // knowsEngines reports whether the files of a system list its engines.
 func knowsEngines(from string) bool { return from == "litellm" || from == "production-stack" }
 
+// hasReleases reports whether a system is installed by a chart whose values are read.
+func hasReleases(from string) bool { return from == "llm-d" || from == "gie" }
+
 // importConfig prints another system's configuration as ours on stdout, and the notes on stderr. It writes the engines into
-// a new file, unless endpoints is "".
-func importConfig(from, file, endpoints string, stdout, stderr io.Writer) int {
+// a new file, unless endpoints is "". Values are those of a release beside another one, unless beside is "".
+func importConfig(from, file, endpoints, beside string, stdout, stderr io.Writer) int {
 	text, err := readInput(file)
 	if err != nil {
 		return failed(stderr, err)
@@ -245,6 +266,11 @@ func importConfig(from, file, endpoints string, stdout, stderr io.Writer) int {
 	imported, err := importers[from](text)
 	if err != nil {
 		return failed(stderr, fmt.Errorf("%s: %w", file, err))
+	}
+	if beside != "" {
+		if err := imported.Beside(beside); err != nil {
+			return failed(stderr, fmt.Errorf("--beside: %s: %w", file, err))
+		}
 	}
 	ours, err := imported.Marshal()
 	if err != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -111,6 +112,28 @@ func (im *Imported) target(model, target string, weight int64) {
 		return
 	}
 	*targets = append(*targets, ModelTarget{Name: target, Weight: weight})
+}
+
+// Beside makes the values those of a release beside another one, whose InferencePool, HTTPRoute and InferenceObjectives
+// stay where they are: Helm refuses to make them a second time, and a second pool or route would divide the traffic.
+func (im *Imported) Beside(release string) error {
+	if im.Values == nil {
+		return errors.New("has no values of a chart")
+	}
+	pool, _ := im.Values["pool"].(map[string]any)
+	if pool == nil {
+		pool = map[string]any{}
+		im.Values["pool"] = pool
+	}
+	pool["create"], pool["name"] = false, release
+	for _, value := range []string{"httpRoute", "objectives"} {
+		if im.Values[value] != nil {
+			delete(im.Values, value)
+			im.Notes = slices.DeleteFunc(im.Notes, func(n string) bool { return strings.HasPrefix(n, value+".") })
+			im.note("%s: left out: release %s has its own", value, release)
+		}
+	}
+	return nil
 }
 
 // Marshal writes the configuration as a file, or the values with the configuration in them.

@@ -36,11 +36,16 @@ var letOut = map[string]string{
 	"helm upgrade --install llama dist/weir-1.2.3.tgz":          "TestChartNamesTheVersion",
 	"helm install llama dist/weir-1.2.3.tgz":                    "TestChartNamesTheVersion",
 	"kubectl -n inference rollout status deployment/llama-weir": "no controller makes pods of a Deployment",
+	"kubectl rollout status deployment/weir":                    "the same",
+	"kubectl rollout status deployment/demo-epp":                "the same",
 	"helm test --namespace inference llama":                     "no kubelet runs its pod",
 }
 
-// InCluster is the scene of the pages about Kubernetes, which a directory of tests of its own sets up.
-const InCluster = "cluster"
+// Scenes of the pages about Kubernetes, which a directory of tests of its own sets up.
+const (
+	InCluster  = "cluster"
+	BesideLLMD = "llm-d" // a cluster with a release of llm-d's, demo
+)
 
 // Play runs, as parallel subtests, the acts of every page that begin in one of the scenes. It fails unless there is one.
 func Play(t *testing.T, scenes map[string]func(*Stage)) {

@@ -14,7 +14,7 @@ func TestCommands(t *testing.T) {
 	used := map[string]bool{}
 	for _, page := range pages(t) {
 		for _, a := range acts(read(t, page)) {
-			if _, ok := scenes[a.scene]; !ok && a.scene != InCluster {
+			if _, ok := scenes[a.scene]; !ok && a.scene != InCluster && a.scene != BesideLLMD {
 				t.Errorf("%s: there is no scene %q", page, a.scene)
 			}
 			for _, b := range a.blocks {
