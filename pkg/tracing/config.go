@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"crypto/tls"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -68,13 +69,17 @@ func DefaultConfig() Config {
 
 // NewExporter returns an exporter for a valid configuration. It does not connect before Start.
 func NewExporter(cfg *Config) Exporter {
+	secure := cfg.TLS
+	if !strings.HasPrefix(cfg.Endpoint, "https:") {
+		secure = nil // it would override the scheme
+	}
 	if cfg.Protocol == HTTP {
 		options := []otlptracehttp.Option{
 			otlptracehttp.WithEndpointURL(cfg.Endpoint), otlptracehttp.WithHeaders(cfg.Headers), otlptracehttp.WithTimeout(cfg.Timeout),
 			otlptracehttp.WithCompression(otlptracehttp.NoCompression),
 		}
-		if cfg.TLS != nil {
-			options = append(options, otlptracehttp.WithTLSClientConfig(cfg.TLS))
+		if secure != nil {
+			options = append(options, otlptracehttp.WithTLSClientConfig(secure))
 		}
 		if cfg.Gzip {
 			options = append(options, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
@@ -84,8 +89,8 @@ func NewExporter(cfg *Config) Exporter {
 	options := []otlptracegrpc.Option{
 		otlptracegrpc.WithEndpointURL(cfg.Endpoint), otlptracegrpc.WithHeaders(cfg.Headers), otlptracegrpc.WithTimeout(cfg.Timeout),
 	}
-	if cfg.TLS != nil {
-		options = append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(cfg.TLS)))
+	if secure != nil {
+		options = append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(secure)))
 	}
 	if cfg.Gzip {
 		options = append(options, otlptracegrpc.WithCompressor("gzip"))

@@ -133,11 +133,11 @@ func TestExporters(t *testing.T) {
 		scheme := "http://"
 		variables := map[string]string{
 			"OTEL_EXPORTER_OTLP_PROTOCOL": test.protocol, "OTEL_EXPORTER_OTLP_COMPRESSION": test.compression, "OTEL_EXPORTER_OTLP_HEADERS": "x-tenant=a%20b",
+			"OTEL_EXPORTER_OTLP_CERTIFICATE":        ca, // of no use to a plaintext collector, and no harm
+			"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": client, "OTEL_EXPORTER_OTLP_CLIENT_KEY": clientKey,
 		}
 		if test.secure != nil {
 			scheme = "https://"
-			variables["OTEL_EXPORTER_OTLP_CERTIFICATE"] = ca
-			variables["OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"], variables["OTEL_EXPORTER_OTLP_CLIENT_KEY"] = client, clientKey
 		}
 		variables["OTEL_EXPORTER_OTLP_ENDPOINT"] = scheme + test.collector(t, g, test.secure.Clone())
 		cfg, err := reading(variables)
