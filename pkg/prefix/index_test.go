@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/weir-epp/weir/internal/splitmix"
@@ -246,32 +245,6 @@ func TestTakeBackLeavesWhatOthersHave(t *testing.T) {
 	}
 }
 
-// An endpoint loses its blocks when it leaves, is not ready, or another engine takes its ID; others keep theirs.
-func TestEndpointsThatChange(t *testing.T) {
-	for name, change := range map[string]func(*Endpoint){
-		"not ready": func(e *Endpoint) { e.Ready = false }, "another key": func(e *Endpoint) { e.Key = "other" }, "gone": func(e *Endpoint) { e.ID = 9 },
-	} {
-		x, ids := newIndex(3, 0)
-		p := blocks(1, 5, 1, 8)
-		for _, id := range ids {
-			x.put(p, id)
-		}
-		all, _ := pool(3, 0)
-		change(&all[1])
-		x.SetEndpoints(all)
-		checkIndex(t, x)
-		if r := x.Match(p, ids); r.Cached(1) != 0 || r.Cached(0) != 8*256 || r.Cached(2) != 8*256 {
-			t.Errorf("%s: %+v", name, r)
-		}
-		x.SetEndpoints(nil)
-		if size := x.Size(); size != (Size{}) {
-			t.Errorf("%s: %+v in an empty pool", name, size)
-		}
-		x.put(p, 0) // a grant of before
-		checkIndex(t, x)
-	}
-}
-
 // A prompt that failed leaves nothing behind; blocks that another request has asked for meanwhile stay.
 func TestTakeBack(t *testing.T) {
 	x, ids := newIndex(2, 0)
@@ -309,112 +282,6 @@ func TestBounds(t *testing.T) {
 	}
 	if n := x.Size().Nodes; n != 2000 {
 		t.Errorf("%d nodes, want twice the cache", n)
-	}
-}
-
-// An engine whose counters fall has restarted, so it has nothing; a page that cannot be read says nothing.
-func TestRestart(t *testing.T) {
-	for _, c := range []struct {
-		then scheduling.Signals
-		left bool
-	}{
-		{scheduling.Signals{Known: true, Produced: 501, Preemptions: 7}, true},
-		{scheduling.Signals{Known: true, Produced: 499, Preemptions: 7}, false},
-		{scheduling.Signals{Known: true}, false},
-		{scheduling.Signals{}, true},
-		{scheduling.Signals{Known: true, Produced: 900, Preemptions: 6}, false},
-	} {
-		x, ids := newIndex(2, 0)
-		x.SetSignals(0, scheduling.Signals{Known: true, Produced: 500, Preemptions: 7})
-		p := blocks(1, 5, 1, 8)
-		x.put(p, 0)
-		x.put(p, 1)
-		x.SetSignals(0, c.then)
-		if r := x.Match(p, ids); (r.Cached(0) > 0) != c.left || r.Cached(1) != 8*256 {
-			t.Errorf("%+v: %+v", c.then, r)
-		}
-		x.put(p, 0)
-		x.SetSignals(0, c.then)
-		if r := x.Match(p, ids); r.Cached(0) == 0 {
-			t.Errorf("%+v twice is no restart: %+v", c.then, r)
-		}
-		checkIndex(t, x)
-	}
-}
-
-// An engine that says how large its cache is has a history of twice that, once it says something new; an engine that claims
-// to have no end has no more than a part of all.
-func TestSizeOfTheCache(t *testing.T) {
-	x, ids := newIndex(20, 0)
-	limit := func(id scheduling.EndpointID) int { return x.engines[id].limit }
-	for i := range 100 {
-		x.put(blocks(uint64(i)+1, 0, 1, 100), ids[0])
-	}
-	for _, c := range []struct {
-		tokens int64
-		limit  int
-	}{{1_100_000, 7812}, {900_000, 7812}, {128_000, 1000}, {0, 1000}, {-5, 1000}, {141_000, 1000}, {256_000, 2000}, {1, 64}} {
-		x.SetSignals(ids[0], scheduling.Signals{Known: true, CacheTokens: c.tokens})
-		if limit(0) != c.limit || limit(1) != 7812 {
-			t.Errorf("%d tokens: a limit of %d, and %d elsewhere, want %d", c.tokens, limit(0), limit(1), c.limit)
-		}
-		checkIndex(t, x)
-	}
-	x.SetSignals(ids[0], scheduling.Signals{Known: true, CacheTokens: 1 << 40})
-	if limit(0) > DefaultConfig().MaxNodes/8 || limit(1) != 7812 {
-		t.Errorf("limits of %d and %d", limit(0), limit(1))
-	}
-	all, _ := pool(20, 0)
-	x.SetSignals(ids[3], scheduling.Signals{Known: true, CacheTokens: 128_000})
-	x.SetEndpoints(all)
-	if limit(3) != 1000 {
-		t.Errorf("a new list of endpoints makes the limit %d", limit(3))
-	}
-	x.SetSignals(99, scheduling.Signals{Known: true, CacheTokens: 5})
-}
-
-// Endpoints come, leave, restart and say how large they are while requests are placed there.
-func TestManyEndpointsLeaveWhileOthersAreAsked(t *testing.T) {
-	x, ids := newIndex(40, 0)
-	var asked sync.WaitGroup
-	stop := make(chan struct{})
-	for worker := range uint64(3) {
-		asked.Go(func() {
-			for i := uint64(0); ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				p := blocks(worker, 20, i%50, 60)
-				p.Flow = worker
-				r := x.Match(p, ids)
-				placed := x.Place(p, &r, ids[i%40])
-				if i%5 == 0 {
-					x.TakeBack(placed)
-				}
-				x.Report(placed, 0)
-			}
-		})
-	}
-	for i := range 60 {
-		all, _ := pool(40, 0)
-		for k := range all {
-			all[k].Ready = (i+k)%3 > 0
-			if (i+k)%7 == 0 {
-				all[k].Key = fmt.Sprint("new-", i)
-			}
-		}
-		x.SetEndpoints(all)
-		x.Clear(ids[i%40])
-		x.SetSignals(ids[i%40], scheduling.Signals{Known: true, CacheTokens: int64(20_000 * (i + 1))})
-	}
-	close(stop)
-	asked.Wait()
-	checkIndex(t, x)
-	x.SetEndpoints(nil)
-	if size := x.Size(); size != (Size{}) {
-		t.Errorf("%+v in an empty pool", size)
 	}
 }
 
@@ -523,102 +390,6 @@ func TestNear(t *testing.T) {
 	for _, id := range ids {
 		if n := first[id]; n < 60 || n > 140 {
 			t.Errorf("endpoint %d is first %d times of 100 on average", id, n)
-		}
-	}
-}
-
-func session(key uint64, tokens int64) Prefix {
-	p := Prefix{Tokens: tokens}
-	p.FollowSession(key)
-	return p
-}
-
-// A session is worth what its last prompt was, in steps, and nothing at other endpoints.
-func TestSession(t *testing.T) {
-	x, ids := newIndex(2, 0)
-	p := session(77, 10_000)
-	x.put(&p, 1)
-	next := session(77, 13_000)
-	if r := x.Match(&next, ids); r.Cached(1) < 9_000 || r.Cached(1) > 10_000 || r.Cached(0) != 0 {
-		t.Errorf("%+v", r)
-	}
-	again, short, foreign := session(77, 10_000), session(77, 100), session(78, 10_000)
-	if r := x.Match(&again, ids); r.Cached(1) != 10_000 {
-		t.Errorf("%+v", r)
-	}
-	if r := x.Match(&short, ids); r.Cached(1) != 100 {
-		t.Errorf("%+v", r)
-	}
-	if r := x.Match(&foreign, ids); r.Cached(1) != 0 {
-		t.Errorf("%+v", r)
-	}
-}
-
-// An engine that reports much less than was expected over 100 requests is cleared, and remembers half as much; one that has
-// never reported anything is believed, as is one that reports enough.
-func TestTrust(t *testing.T) {
-	for _, c := range []struct {
-		reported int64
-		cleared  bool
-	}{{0, false}, {20, true}, {1200, true}, {1300, false}, {2560, false}} {
-		x, ids := newIndex(1, 0)
-		p := blocks(1, 10, 1, 10)
-		limit := x.engines[0].limit
-		for i := range 101 {
-			r := x.Match(p, ids)
-			placed := x.Place(p, &r, 0)
-			if placed.Reports != (i > 0 && c.reported > 0) {
-				t.Fatalf("reported %d: request %d is placed as %+v", c.reported, i, placed)
-			}
-			if believed := placed.Believed(); placed.Reports && believed != placed.Expected || !placed.Reports && believed != 0 {
-				t.Fatalf("reported %d: of request %d, placed as %+v, %d are believed", c.reported, i, placed, believed)
-			}
-			x.Report(placed, c.reported)
-		}
-		now := x.Totals()
-		if cleared := now.Distrusted == 1 && x.engines[0].limit == limit/2 && x.Size().Nodes == 0; cleared != c.cleared || !cleared && x.Size().Nodes != 10 {
-			t.Errorf("reported %d of 2560: %+v, limit %d of %d, %+v", c.reported, now, x.engines[0].limit, limit, x.Size())
-		}
-		if now.Prompt != 101*2560 || now.Best != 100*2560 || now.Chosen != 100*2560 || now.Reported != 101*c.reported {
-			t.Errorf("%+v", now)
-		}
-	}
-}
-
-// An endpoint that was halved is believed again, step by step, once its reports are about what was expected: otherwise a few
-// bad hundreds in a week would leave its history too small for ever. Half of the expectation is not enough for that.
-func TestTrustComesBack(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		percent  int64 // of the expectation, reported after the halvings
-		hundreds int
-		halved   uint8
-	}{{"all of it", 100, 1, 1}, {"all of it, twice", 100, 2, 0}, {"and not beyond", 100, 5, 0}, {"most of it", 75, 1, 1}, {"too little", 60, 5, 2}} {
-		x := New(DefaultConfig())
-		x.SetEndpoints([]Endpoint{{ID: 0, Key: "a", Ready: true}})
-		p := &Prefix{Keys: []uint64{1, 2, 3, 4}, Ends: []uint32{1024, 2048, 3072, 4096}, Bytes: 4096, Tokens: 1000}
-		limit := x.engines[0].limit
-		hundred := func(percent int64) {
-			for done := 0; done < trustWindow; {
-				r := x.Match(p, []scheduling.EndpointID{0})
-				placed := x.Place(p, &r, 0)
-				if placed.Expected > 0 {
-					done++
-				}
-				x.Report(placed, max(1, placed.Expected*percent/100))
-			}
-		}
-		for range 2 {
-			hundred(10)
-		}
-		if x.engines[0].limit != limit/4 {
-			t.Fatalf("%s: a limit of %d after two bad hundreds, want a quarter of %d", c.name, x.engines[0].limit, limit)
-		}
-		for range c.hundreds {
-			hundred(c.percent)
-		}
-		if got := x.engines[0].limit; got != limit>>c.halved {
-			t.Errorf("%s: a limit of %d, want %d", c.name, got, limit>>c.halved)
 		}
 	}
 }
