@@ -21,6 +21,7 @@ import (
 	"github.com/weir-epp/weir/internal/doctor"
 	"github.com/weir-epp/weir/internal/doctor/ask"
 	"github.com/weir-epp/weir/internal/printable"
+	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/datastore/kube"
 )
 
@@ -149,6 +150,9 @@ func (f *doctorFlags) examine(name string) (doctor.Report, error) {
 			return report, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, e := range envoys {
+			if !isURL(name) {
+				report.Notes = append(report.Notes, assign(e)...)
+			}
 			report.Add(doctor.Examine(e, weir))
 		}
 	}
@@ -214,7 +218,7 @@ func (f *doctorFlags) read(name string) ([]byte, error) {
 	switch {
 	case name == "-":
 		from = io.NopCloser(os.Stdin)
-	case strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://"):
+	case isURL(name):
 		ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
 		defer cancel()
 		answer, err := fetch(ctx, name)
@@ -236,6 +240,31 @@ func (f *doctorFlags) read(name string) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// isURL reports whether the name is that of an admin interface, which has the endpoints itself.
+func isURL(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+}
+
+// assign gives an Envoy the endpoints of the files that its configuration names, and returns notes of those that cannot be
+// read.
+func assign(e *doctor.Envoy) []string {
+	var notes []string
+	for _, path := range e.EndpointFiles() {
+		text, err := datastore.ReadFile(path, largestEndpointsFile)
+		if err == nil {
+			err = e.Assign(path, text)
+		}
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("endpoints file %s: %v", path, err))
+		}
+	}
+	return notes
+}
+
+// largestEndpointsFile is the size in bytes of the largest file of Envoy's endpoints that is read. A list of as many endpoints
+// as Weir can have takes a fifth of it.
+const largestEndpointsFile = 32 << 20
 
 // fetch asks an admin interface for its configuration, at the address's path if it has one.
 func fetch(ctx context.Context, address string) (io.ReadCloser, error) {

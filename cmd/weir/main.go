@@ -26,6 +26,7 @@ func commands() []command {
 		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
 		{"bench", "measure a flood beside a quiet tenant, or the cost of Weir", runBench},
 		{"doctor", "find the known traps in an Envoy's configuration beside Weir's, and in a cluster", runDoctor},
+		{"envoy", "write the endpoints of an Envoy from the endpoints file of epp, and follow that", runEnvoy},
 		{"replay", "repeat the recording of an epp, and compare the decisions", runReplay},
 		{"explain", "explain the wait of a request in a recording, the requests before it, and its endpoint", runExplain},
 		{"simulate", "play a workload or a trace against configurations, in virtual time before simulated engines", runSimulate},

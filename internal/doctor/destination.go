@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	overridev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
 )
@@ -128,7 +129,7 @@ func endpointsOnlyInWeir(e *Envoy, w Weir, report reporter) {
 	}
 	if len(missing) > 0 {
 		c := pools[0]
-		at := c.at.add("load_assignment", "endpoints")
+		at := c.listedAt
 		if len(c.endpoints) > 0 {
 			at = c.endpoints[0].at[:len(c.endpoints[0].at)-1]
 		}
@@ -145,7 +146,7 @@ func endpointsOnlyInEnvoy(e *Envoy, w Weir, report reporter) {
 	known := w.addresses()
 	for _, c := range w.pools(e) {
 		for _, own := range c.endpoints {
-			if !known[own.address] {
+			if !known[own.address] && own.health != corev3.HealthStatus_DRAINING { // a draining one is about to leave
 				report(own.at, own.address+", which Weir lacks", "--endpoints="+own.address+" (of Weir, beside the others)")
 			}
 		}

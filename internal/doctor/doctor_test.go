@@ -59,6 +59,15 @@ func examine(t testing.TB, text []byte, w Weir) Report {
 	if len(envoys) != 1 {
 		t.Fatalf("%d Envoys", len(envoys))
 	}
+	for _, path := range envoys[0].EndpointFiles() {
+		text, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := envoys[0].Assign(path, text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return Examine(envoys[0], w)
 }
 
@@ -307,11 +316,19 @@ var traps = []trap{
 	{
 		check: "endpoint-only-in-weir", change: func(w *Weir) { w.Endpoints = append(slices.Clip(servers), "10.0.0.9:8000") },
 		repair: func(w *Weir) { w.Endpoints = slices.Clone(servers); w.Endpoints[0] = "[::ffff:127.0.0.1]:8001" },
-		where:  "static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints",
+		where:  "config/envoy/eds/model_servers.yaml: resources[0].endpoints[0].lb_endpoints",
 	},
 	{
 		check: "endpoint-only-in-envoy", change: func(w *Weir) { w.Endpoints = servers[:3] }, repair: func(w *Weir) { w.Endpoints = nil },
-		where: "static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints[3]", line: "127.0.0.1:8004",
+		where: "config/envoy/eds/model_servers.yaml: resources[0].endpoints[0].lb_endpoints[3]", line: "127.0.0.1:8004",
+	},
+	{ // in the configuration itself
+		check: "endpoint-only-in-weir", bad: static(servers[:3]...), good: static(servers...),
+		where: "static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints", line: "127.0.0.1:8004",
+	},
+	{
+		check: "endpoint-only-in-envoy", bad: static(append(slices.Clip(servers), "127.0.0.1:8005")...), good: static(servers...),
+		where: "static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints[4]", line: "127.0.0.1:8005",
 	},
 	{
 		check: "original-dst-fail-open", bad: originalDst, good: envoyrun.Edits(originalDst, setFilter(ext, false, "failure_mode_allow")),

@@ -65,11 +65,29 @@ func onRoute(overrides map[string]any) edit {
 // originalDst makes the model servers' cluster take any address.
 func originalDst(b envoyrun.Bootstrap) error {
 	c := b.Cluster(envoyrun.ModelServersCluster)
-	delete(c, "load_assignment")
+	delete(c, "eds_cluster_config")
 	delete(c, "load_balancing_policy")
 	c["type"], c["lb_policy"] = "ORIGINAL_DST", "CLUSTER_PROVIDED"
 	c["original_dst_lb_config"] = map[string]any{"use_http_header": true, "http_header_name": "x-gateway-destination-endpoint"}
 	return nil
+}
+
+// static has the model servers' cluster list these addresses itself.
+func static(addresses ...string) edit {
+	return func(b envoyrun.Bootstrap) error {
+		var hosts []any
+		for _, address := range addresses {
+			host, port, _ := strings.Cut(address, ":")
+			hosts = append(hosts, map[string]any{"endpoint": map[string]any{"address": map[string]any{
+				"socket_address": map[string]any{"address": host, "port_value": port},
+			}}})
+		}
+		c := b.Cluster(envoyrun.ModelServersCluster)
+		delete(c, "eds_cluster_config")
+		c["type"] = "STATIC"
+		c["load_assignment"] = map[string]any{"cluster_name": c["name"], "endpoints": []any{map[string]any{"lb_endpoints": hosts}}}
+		return nil
+	}
 }
 
 // second adds a copy of a filter behind ext_proc.

@@ -54,6 +54,7 @@ type cluster struct {
 	filters   []*filter // of upstream requests
 	parts     []string  // names of the clusters that it is made of
 	endpoints []endpoint
+	listedAt  Path // of the localities of its endpoints
 	resolved  bool // the addresses of its endpoints are known
 }
 
@@ -93,13 +94,7 @@ func build(r resources) *Envoy {
 		listed[l.GetName()] = true
 		e.addManagers(from.at, l, configs, extensions)
 	}
-	assigned := map[string][]endpoint{}
-	for _, from := range r.endpoints {
-		var a endpointv3.ClusterLoadAssignment
-		if read.message(from, &a) {
-			assigned[a.GetClusterName()], _ = endpointsOf(from.at, &a)
-		}
-	}
+	assigned := assignments(read, r.endpoints)
 	listed = map[string]bool{}
 	for _, from := range r.clusters {
 		c := &clusterv3.Cluster{}
@@ -175,20 +170,15 @@ func filtersOf(at Path, list []*managerv3.HttpFilter, extensions map[string]prot
 }
 
 // newCluster returns a cluster with the endpoints that it has, or that are assigned to it.
-func newCluster(at Path, config *clusterv3.Cluster, assigned map[string][]endpoint) *cluster {
+func newCluster(at Path, config *clusterv3.Cluster, assigned map[string]assignment) *cluster {
 	c := &cluster{at: at, config: config, optionsAt: at.add("typed_extension_protocol_options", optionsKey)}
 	c.options, _ = opened(config.GetTypedExtensionProtocolOptions()[optionsKey]).(*httpv3.HttpProtocolOptions)
 	c.filters = filtersOf(c.optionsAt.add("http_filters"), c.options.GetHttpFilters(), nil, nil)
 	if parts, ok := opened(config.GetClusterType().GetTypedConfig()).(*aggregatev3.ClusterConfig); ok {
 		c.parts = parts.GetClusters()
 	}
-	name := config.GetEdsClusterConfig().GetServiceName()
-	if name == "" {
-		name = config.GetName()
-	}
-	if found, ok := assigned[name]; ok {
-		c.endpoints, c.resolved = found, true
-	} else if config.GetLoadAssignment() != nil {
+	c.listedAt = at.add("load_assignment", "endpoints")
+	if !c.assign(assigned) && config.GetLoadAssignment() != nil {
 		c.endpoints, c.resolved = endpointsOf(at.add("load_assignment"), config.GetLoadAssignment())
 	}
 	return c

@@ -57,7 +57,9 @@ func Examine(e *Envoy, w Weir) Report {
 			f := Finding{Check: c, Where: at.String(), Found: found, Change: change}
 			if key := [3]string{c.ID, f.Where, change}; !said[key] { // several routes have it from one place
 				said[key] = true
-				f.Line = e.lineOf(at)
+				if !at.elsewhere() {
+					f.Line = e.lineOf(at)
+				}
 				r.Findings = append(r.Findings, f)
 			}
 		})

@@ -10,9 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Path is a place in a configuration: keys of objects (string) and places in lists (int). Keys are spelled as in Envoy's
+// Path is a place in a configuration: keys of objects (string) and places in lists (int), after the name of a file (file)
+// where it is not in the configuration itself. Keys are spelled as in Envoy's
 // messages (snake_case), also if the text has the other spelling.
 type Path []any
+
+// file is the first step of a path in another file than the configuration: its name.
+type file string
 
 // plain matches keys that need no quotes.
 var plain = regexp.MustCompile(`^@?[A-Za-z0-9_]+$`)
@@ -20,8 +24,12 @@ var plain = regexp.MustCompile(`^@?[A-Za-z0-9_]+$`)
 // String returns the path as static_resources.listeners[0].name; a key with other characters is in brackets and quotes.
 func (p Path) String() string {
 	var b strings.Builder
+	begun := 0
 	for _, step := range p {
 		switch step := step.(type) {
+		case file:
+			fmt.Fprintf(&b, "%s: ", string(step))
+			begun = b.Len()
 		case int:
 			fmt.Fprintf(&b, "[%d]", step)
 		case string:
@@ -29,13 +37,22 @@ func (p Path) String() string {
 				fmt.Fprintf(&b, "[%q]", step)
 				continue
 			}
-			if b.Len() > 0 {
+			if b.Len() > begun {
 				b.WriteByte('.')
 			}
 			b.WriteString(step)
 		}
 	}
 	return b.String()
+}
+
+// elsewhere reports whether the place is in another file.
+func (p Path) elsewhere() bool {
+	if len(p) == 0 {
+		return false
+	}
+	_, ok := p[0].(file)
+	return ok
 }
 
 // add returns a longer path; the receiver stays as it is.

@@ -105,7 +105,9 @@ func TestForms(t *testing.T) {
 		}
 		return text
 	}
-	dump := func() map[string]any { return dumped(t, rendered(t, "recommended", broken)) }
+	dump := func() map[string]any {
+		return dumped(t, rendered(t, "recommended", envoyrun.Edits(broken, static(servers...))))
+	}
 	text, err := json.Marshal(dump())
 	if err != nil {
 		t.Fatal(err)
@@ -226,9 +228,7 @@ func TestNotChecked(t *testing.T) {
 	if r := examine(t, rendered(t, "direct", nil), w); len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "no ext_proc") {
 		t.Errorf("%q", r.Notes)
 	}
-	named := setCluster(pool, "load_assignment", map[string]any{"endpoints": []any{map[string]any{"lb_endpoints": []any{map[string]any{
-		"endpoint": map[string]any{"address": map[string]any{"socket_address": map[string]any{"address": "engines.example", "port_value": 8000}}},
-	}}}}})
+	named := static("engines.example:8000")
 	if r := examine(t, rendered(t, "recommended", named), shipped(t, "")); len(r.Findings) != 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "include_eds") {
 		t.Errorf("%v %q", places(r), r.Notes)
 	}

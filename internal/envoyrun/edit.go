@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	shipped "github.com/weir-epp/weir/config/envoy"
+	"github.com/weir-epp/weir/internal/eds"
 )
 
 // KeepHeader returns an Edit that lets clients send headers which the shipped files remove, each by its name in lower
@@ -72,7 +73,7 @@ func (b Bootstrap) setAddresses(o Options) error {
 		setAddress(Object(b, "admin"), "admin", orAnyPort(o.Admin)),
 		b.setStats(orAnyPort(o.Admin)),
 		b.setWeir(o.Weir),
-		b.setModelServers(o.ModelServers),
+		b.setModelServers(o),
 	)
 }
 
@@ -133,13 +134,50 @@ func (b Bootstrap) setWeir(address string) error {
 	return nil
 }
 
-func (b Bootstrap) setModelServers(addresses []string) error {
+func (b Bootstrap) setModelServers(o Options) error {
 	cluster := b.Cluster(ModelServersCluster)
-	if cluster == nil || len(addresses) == 0 {
-		return fmt.Errorf("envoyrun: need a cluster %s (have: %t) and at least one model server (have: %d)",
-			ModelServersCluster, cluster != nil, len(addresses))
+	switch {
+	case cluster == nil || len(o.ModelServers) == 0 && o.EndpointsFile == "":
+		return fmt.Errorf("envoyrun: need a cluster %s (have: %t) and at least one model server (have: %d) or a file of them",
+			ModelServersCluster, cluster != nil, len(o.ModelServers))
+	case o.EndpointsFile != "":
+		delete(cluster, "load_assignment")
+		cluster["type"] = "EDS"
+		setEndpointsFile(cluster, o.EndpointsFile)
+		if b["node"] == nil {
+			b["node"] = map[string]any{"id": "envoy", "cluster": "inference"}
+		}
+		return nil
+	case cluster["eds_cluster_config"] != nil:
+		setEndpointsFile(cluster, shippedEndpoints)
+		_, err := hosts(o.ModelServers)
+		return err
+	default:
+		return setEndpoints(cluster, o.ModelServers)
 	}
-	return setEndpoints(cluster, addresses)
+}
+
+// setEndpointsFile makes a cluster read its endpoints from a file.
+func setEndpointsFile(cluster map[string]any, path string) {
+	cluster["eds_cluster_config"] = map[string]any{"eds_config": map[string]any{
+		"resource_api_version": "V3",
+		"path_config_source": map[string]any{
+			"path": path, "watched_directory": map[string]any{"path": filepath.Dir(path)},
+		},
+	}}
+}
+
+// hosts returns addresses in the form for a file of endpoints.
+func hosts(addresses []string) ([]eds.Host, error) {
+	all := make([]eds.Host, len(addresses))
+	for i, address := range addresses {
+		ap, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return nil, fmt.Errorf("envoyrun: model server: want ip:port: %w", err)
+		}
+		all[i].Address = ap
+	}
+	return all, nil
 }
 
 // setEndpoints makes addresses the endpoints of a cluster, all in one locality.
@@ -173,9 +211,15 @@ func addressMessage(address string) (map[string]any, error) {
 // shippedFolder is the path of the shipped files, as they refer to each other: relative to the root of the repository.
 const shippedFolder = "config/envoy/"
 
+// edsFile is the file of the model servers' endpoints below it, and shippedEndpoints its path.
+const (
+	edsFile          = "eds/model_servers.yaml"
+	shippedEndpoints = shippedFolder + edsFile
+)
+
 // bundle copies files below config/envoy that the configuration refers to, such as keys, into dir, and makes it refer
-// to the copies, so that Envoy can run in any working directory.
-func (b Bootstrap) bundle(dir string) error {
+// to the copies, so that Envoy can run in any working directory. The file of endpoints gets those of the model servers.
+func (b Bootstrap) bundle(dir string, modelServers []string) error {
 	err := fs.WalkDir(shipped.Files, "auth", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -194,7 +238,19 @@ func (b Bootstrap) bundle(dir string) error {
 		return fmt.Errorf("copying the files of the configuration: %w", err)
 	}
 	renamed(map[string]any(b), dir)
-	return nil
+	return writeEndpoints(filepath.Join(dir, edsFile), modelServers)
+}
+
+// writeEndpoints replaces a file of the model servers' endpoints.
+func writeEndpoints(path string, modelServers []string) error {
+	all, err := hosts(modelServers)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return eds.Write(path, eds.Encode(ModelServersCluster, all))
 }
 
 // renamed returns a part of a configuration with each path below config/envoy replaced by one below dir.

@@ -65,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Envoy, error) {
 }
 
 func (e *Envoy) launch(ctx context.Context, o Options, bootstrap Bootstrap) error {
-	if err := bootstrap.bundle(e.dir); err != nil {
+	if err := bootstrap.bundle(e.dir, o.ModelServers); err != nil {
 		return err
 	}
 	config, err := json.MarshalIndent(bootstrap, "", " ")
@@ -156,6 +156,10 @@ func (e *Envoy) AdminURL() string { return "http://" + e.admin.address }
 
 // Pid returns the process ID, also of an Envoy that has ended.
 func (e *Envoy) Pid() int { return e.process.Pid() }
+
+// EndpointsFile returns the path of the file from which the model servers' cluster reads its endpoints (EDS), unless
+// Options.EndpointsFile names another. A file that is renamed over it takes effect within some milliseconds.
+func (e *Envoy) EndpointsFile() string { return e.file(edsFile) }
 
 // Done returns a channel that is closed when Envoy has ended, for whatever reason.
 func (e *Envoy) Done() <-chan struct{} { return e.process.Done() }

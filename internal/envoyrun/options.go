@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Options describe the Envoy to start. Config and ModelServers must be set, and Weir if the configuration has ext_proc.
+// Options describe the Envoy to start. Config and ModelServers or EndpointsFile must be set, and Weir if the configuration has ext_proc.
 type Options struct {
 	// Config is a shipped configuration ("recommended", "full-duplex"; see Shipped), or the path, with a slash in it, of
 	// another with the clusters "weir" and "model_servers".
@@ -15,8 +15,13 @@ type Options struct {
 	// listen there yet. Configurations without ext_proc ignore it.
 	Weir string
 
-	// ModelServers are the endpoints of the model servers' cluster, ip:port each: all that can be picked.
+	// ModelServers are the endpoints of the model servers' cluster, ip:port each: all that can be picked. Where the cluster
+	// reads them from a file (EDS), Start writes it.
 	ModelServers []string
+
+	// EndpointsFile is a file of somebody else's from which the model servers' cluster reads its endpoints, in place of
+	// ModelServers. Its directory must have nothing else that changes.
+	EndpointsFile string
 
 	// Edit, if set, changes the configuration last, in place.
 	Edit func(Bootstrap) error

@@ -35,10 +35,8 @@ func TestRenderFileOfOnesOwn(t *testing.T) {
 		{"listener", []any{b.Listener()["address"]}, []any{socket("127.0.0.1", 18080)}},
 		{"admin", []any{Object(b, "admin")["address"]}, []any{socket("127.0.0.1", 0)}},
 		{"weir", endpoints(b.Cluster(WeirCluster)), []any{socket("127.0.0.1", 19002)}},
-		{
-			"model servers", endpoints(b.Cluster(ModelServersCluster)),
-			[]any{socket("127.0.0.1", 18001), socket("::1", 18002)},
-		},
+		{"model servers", []any{source(b)["path"]}, []any{"config/envoy/eds/model_servers.yaml"}},
+		{"its directory", []any{Object(source(b), "watched_directory")["path"]}, []any{"config/envoy/eds"}},
 		{"edit", []any{b.Filter(GateFilter)["message_timeout"]}, []any{"1s"}},
 	} {
 		if !reflect.DeepEqual(test.got, test.want) {
@@ -60,6 +58,37 @@ func endpoints(cluster map[string]any) []any {
 	return addresses
 }
 
+// source returns from where the model servers' addresses come.
+func source(b Bootstrap) map[string]any {
+	return Object(b.Cluster(ModelServersCluster), "eds_cluster_config", "eds_config", "path_config_source")
+}
+
+// A cluster of one's own that lists the model servers keeps doing so; a file of endpoints replaces either form.
+func TestRenderModelServers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(path, []byte("static_resources: { clusters: [{ name: model_servers, type: STATIC }], listeners: [{}] }\nadmin: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Options{Config: path, ModelServers: []string{"127.0.0.1:18001"}}.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := endpoints(b.Cluster(ModelServersCluster)); !reflect.DeepEqual(got, []any{socket("127.0.0.1", 18001)}) || source(b) != nil {
+		t.Errorf("a cluster of one's own has %v", b.Cluster(ModelServersCluster))
+	}
+	for _, config := range []string{path, "direct"} {
+		b, err := Options{Config: config, EndpointsFile: "/a/b.yaml"}.Render()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster := b.Cluster(ModelServersCluster)
+		if source(b)["path"] != "/a/b.yaml" || Object(source(b), "watched_directory")["path"] != "/a" || cluster["type"] != "EDS" ||
+			cluster["load_assignment"] != nil || Object(b, "node")["id"] == nil {
+			t.Errorf("%s: %v", config, cluster)
+		}
+	}
+}
+
 // Options that cannot work are refused before Envoy is started, by name.
 func TestRenderRefuses(t *testing.T) {
 	for _, test := range []struct {
@@ -69,6 +98,7 @@ func TestRenderRefuses(t *testing.T) {
 		{Options{Config: "no-such", Weir: "127.0.0.1:1", ModelServers: []string{"127.0.0.1:1"}}, "no-such.yaml"},
 		{Options{Config: "recommended", ModelServers: []string{"127.0.0.1:1"}}, "cluster weir"},
 		{Options{Config: "recommended", Weir: "127.0.0.1:1"}, "at least one model server"},
+		{Options{Config: "recommended", Weir: "127.0.0.1:1", ModelServers: []string{"localhost:1"}}, "ip:port"},
 		{Options{Config: "recommended", Weir: "localhost:1", ModelServers: []string{"127.0.0.1:1"}}, "ip:port"},
 		{Options{Config: "direct", ModelServers: []string{"127.0.0.1:1"}, Listen: "8080"}, "listener"},
 	} {

@@ -37,7 +37,7 @@ type EPPOptions struct {
 	Binary string
 	// Config is its configuration in YAML, without apiVersion and kind; empty is the defaults.
 	Config string
-	// Endpoints are the model servers, ip:port each.
+	// Endpoints are the model servers, ip:port each; none if a flag names a file of them.
 	Endpoints []string
 	// Flags are further flags.
 	Flags []string
@@ -63,8 +63,11 @@ func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
 	flags := []string{
 		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
 		"--ports-file=" + ports,
-		"--secure-serving=false", "--config-file=" + config, "--endpoints=" + strings.Join(options.Endpoints, ","),
+		"--secure-serving=false", "--config-file=" + config,
 		"--drain-timeout=" + eppGrace.String(), "--min-drain=0s", "--probe-path=",
+	}
+	if len(options.Endpoints) > 0 {
+		flags = append(flags, "--endpoints="+strings.Join(options.Endpoints, ","))
 	}
 	process, err := s.start(name, options.Binary, append(flags, options.Flags...))
 	if err != nil {

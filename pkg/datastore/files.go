@@ -23,6 +23,9 @@ const (
 // directory on that path. It never polls: if the system grants no watch, files are read at the start and at Reread
 // only; that is logged as an error, and Err returns it.
 type Files struct {
+	// Quiet, if set before Run, replaces the 50 ms for which files have to be quiet before they are read.
+	Quiet time.Duration
+
 	log   logr.Logger
 	again chan struct{}         // of capacity 1; signals a call of Reread
 	err   atomic.Pointer[error] // why changes may be missed; nil if they are not
@@ -35,7 +38,7 @@ type Files struct {
 
 // NewFiles returns a Files that follows nothing yet.
 func NewFiles(log logr.Logger) *Files {
-	return &Files{log: log, again: make(chan struct{}, 1), open: fsnotify.NewWatcher}
+	return &Files{Quiet: quietTime, log: log, again: make(chan struct{}, 1), open: fsnotify.NewWatcher}
 }
 
 // Follow registers changed to be called with the file's content: once when Run starts, after every change of the
@@ -115,7 +118,7 @@ func (f *Files) Run(ctx context.Context) error {
 		if first.IsZero() {
 			first = now
 		}
-		quiet.Reset(min(quietTime, first.Add(quietAtMost).Sub(now)))
+		quiet.Reset(min(f.Quiet, first.Add(quietAtMost).Sub(now)))
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 const MaxFileBytes = 1 << 20
 
 // readBounded reads a regular file of at most MaxFileBytes bytes.
-func readBounded(path string) ([]byte, error) {
+func readBounded(path string) ([]byte, error) { return ReadFile(path, MaxFileBytes) }
+
+// ReadFile reads a regular file of at most so many bytes.
+func ReadFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path) // before opening it, which would block on a named pipe
 	if err != nil {
 		return nil, err
@@ -23,12 +26,12 @@ func readBounded(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	content, err := io.ReadAll(io.LimitReader(file, MaxFileBytes+1))
+	content, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > MaxFileBytes {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, MaxFileBytes)
+	if int64(len(content)) > most {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, most)
 	}
 	return content, nil
 }

@@ -108,7 +108,8 @@ func (s *Stage) play(page string, a act) {
 }
 
 var (
-	startsEPP   = regexp.MustCompile(`^(?:bin/)?epp (.*--endpoints=.*?)(?: &)?$`)
+	startsEPP   = regexp.MustCompile(`^(?:bin/)?epp (.*--endpoints=.*?|.*--endpoints-file=\S+ &)(?: &)?$`)
+	assigns     = regexp.MustCompile(`^bin/weir (envoy endpoints .*?\S+ (\S+\.yaml))( --follow &)?$`)
 	startsEnvoy = regexp.MustCompile(`-c ((?:config/envoy/)?[\w-]+\.yaml)(?: &)?$`)
 )
 
@@ -131,6 +132,9 @@ func (s *Stage) script(page string, b block) {
 		case startsEPP.MatchString(command):
 			flush()
 			s.startEPP(startsEPP.FindStringSubmatch(command)[1])
+		case assigns.MatchString(command):
+			flush()
+			s.assign(at, command)
 		case startsEnvoy.MatchString(command):
 			flush()
 			s.startEnvoy("./" + startsEnvoy.FindStringSubmatch(command)[1])

@@ -159,7 +159,7 @@ var others = map[string]string{
 // Every flag that a page names is epp's or weir's, or listed above.
 func TestFlagsExist(t *testing.T) {
 	var help strings.Builder
-	for _, command := range []string{"epp --help", "weir help config", "weir help demo", "weir help replay", "weir help explain", "weir help bench", "weir help simulate", "weir help engine", "weir help load", "weir help status", "weir help top", "weir help tail", "weir help collect", "weir help doctor", "weir bench flood --help", "weir bench proxy --help", "weir bench usage --help", "weir bench affinity --help"} {
+	for _, command := range []string{"epp --help", "weir help config", "weir help demo", "weir help replay", "weir help explain", "weir help bench", "weir help simulate", "weir help engine", "weir help load", "weir help status", "weir help top", "weir help tail", "weir help collect", "weir help doctor", "weir help envoy", "weir bench flood --help", "weir bench proxy --help", "weir bench usage --help", "weir bench affinity --help"} {
 		name, arguments, _ := strings.Cut(command, " ")
 		out, err := exec.Command(binaries.Path(name), strings.Fields(arguments)...).CombinedOutput()
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
@@ -27,7 +29,8 @@ type Stage struct {
 	models []string
 	epp    *scene.EPP
 	envoy  *envoyrun.Envoy
-	count  int // number of epps started
+	count  int    // number of epps started
+	eds    string // the file of endpoints that a command has written; ""
 
 	path, variables []string // beside those of this process: directories of commands, and NAME=value
 }
@@ -42,7 +45,10 @@ func newStage(t *testing.T, begin func(*Stage)) *Stage {
 		}
 		_ = s.scene.Close()
 	})
-	for link, to := range map[string]string{"bin": binaries.Dir(), "config": root() + "/config", "hack": root() + "/hack", "charts": root() + "/charts"} {
+	if err := os.CopyFS(filepath.Join(s.dir, "config"), os.DirFS(root()+"/config")); err != nil { // commands write there
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"bin": binaries.Dir(), "hack": root() + "/hack", "charts": root() + "/charts"} {
 		if err := os.Symlink(to, filepath.Join(s.dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +66,7 @@ func (s *Stage) Offer(programs string, variables ...string) {
 	s.variables = append(s.variables, variables...)
 }
 
-// serve starts two model servers.
+// serve starts two model servers, and lists them in endpoints.yaml.
 func (s *Stage) serve(each modelsim.Config) {
 	s.t.Helper()
 	models, err := s.scene.Models(2, each)
@@ -68,6 +74,26 @@ func (s *Stage) serve(each modelsim.Config) {
 		s.t.Fatal(err)
 	}
 	s.models = models
+	s.write("endpoints.yaml", fmt.Sprintf("endpoints:\n- address: %q\n- address: %q\n", models[0], models[1]))
+}
+
+// assign has weir write a file of endpoints for the Envoy that starts next; if it is to follow its source it goes on until the
+// end.
+func (s *Stage) assign(at, command string) {
+	s.t.Helper()
+	m := assigns.FindStringSubmatch(command)
+	s.eds = filepath.Join(s.dir, m[2])
+	s.run(at, "bin/weir "+m[1], nil)
+	if m[3] == "" {
+		return
+	}
+	follower := exec.Command(binaries.Path(binaries.Weir), append(strings.Fields(m[1]), "--follow")...)
+	follower.Dir = s.dir
+	process, err := child.Start(follower)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = process.Kill() })
 }
 
 // startEPP starts epp with flags as a page writes them.
@@ -79,10 +105,13 @@ func (s *Stage) startEPP(flags string, config ...string) {
 	}
 	s.count++
 	for flag := range strings.FieldsSeq(flags) {
-		if file, ok := strings.CutPrefix(flag, "--config-file="); ok {
+		if file, ok := strings.CutPrefix(flag, "--config-file="); ok { // all paths are relative to the stage's directory
 			flag = "--config-file=" + filepath.Join(s.dir, file)
 		}
-		if !strings.HasPrefix(flag, "--endpoints=") {
+		if file, ok := strings.CutPrefix(flag, "--endpoints-file="); ok {
+			flag, options.Endpoints = "--endpoints-file="+filepath.Join(s.dir, file), nil
+		}
+		if !strings.HasPrefix(flag, "--endpoints=") && flag != "&" {
 			options.Flags = append(options.Flags, s.inward(flag))
 		}
 	}
@@ -105,7 +134,11 @@ func (s *Stage) startEnvoy(config string) {
 	}
 	name := "envoy" + strconv.Itoa(s.count)
 	var err error
-	if s.envoy, err = s.scene.Envoy(name, envoyrun.Options{Config: config, Weir: weir, ModelServers: s.models}); err != nil {
+	options := envoyrun.Options{Config: config, Weir: weir, ModelServers: s.models}
+	if strings.Contains(config, "/") && s.eds != "" {
+		options.EndpointsFile = s.eds
+	}
+	if s.envoy, err = s.scene.Envoy(name, options); err != nil {
 		s.t.Fatal(err)
 	}
 	// Link its standard output to where the pages look for it.

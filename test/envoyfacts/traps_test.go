@@ -112,7 +112,7 @@ func TestOriginalDestination(t *testing.T) {
 	address := modelServer(t, answering("served"))
 	original := func(b envoyrun.Bootstrap) error {
 		c := b.Cluster(envoyrun.ModelServersCluster)
-		delete(c, "load_assignment")
+		delete(c, "eds_cluster_config")
 		delete(c, "load_balancing_policy")
 		c["type"], c["lb_policy"] = "ORIGINAL_DST", "CLUSTER_PROVIDED"
 		c["original_dst_lb_config"] = map[string]any{"use_http_header": true, "http_header_name": destinationHeader}

@@ -76,8 +76,9 @@ cluster_type:
 {{/* The cluster of the model servers: all that DNS has, of which Weir picks one. */}}
 {{- define "weir.envoyToModelServers" -}}
 {{- include "weir.envoyDNS" .cluster }}
+{{- $_ := unset .cluster "eds_cluster_config" }}
 {{- $host := printf "%s-model-servers" (include "weir.fullname" .root) }}
-{{- $_ := set .cluster.load_assignment "endpoints" (list (include "weir.envoyEndpoints" (dict "host" $host "ports" .root.Values.pool.targetPorts) | fromYaml)) }}
+{{- $_ := set .cluster "load_assignment" (dict "cluster_name" "model_servers" "endpoints" (list (include "weir.envoyEndpoints" (dict "host" $host "ports" .root.Values.pool.targetPorts) | fromYaml))) }}
 {{- if eq .root.Values.pool.appProtocol "kubernetes.io/h2c" }}
 {{- $options := index .cluster.typed_extension_protocol_options "envoy.extensions.upstreams.http.v3.HttpProtocolOptions" }}
 {{- $_ := set $options "explicit_http_config" (dict "http2_protocol_options" (dict)) }}

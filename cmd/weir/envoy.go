@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-epp/weir/internal/arguments"
+	"github.com/weir-epp/weir/internal/eds"
+	"github.com/weir-epp/weir/internal/printable"
+	"github.com/weir-epp/weir/pkg/datastore"
+	"github.com/weir-epp/weir/pkg/scheduling"
+)
+
+const envoyUsage = `Usage:
+  weir envoy endpoints [flags] IN OUT
+
+It writes OUT, a file from which Envoy reads the endpoints of a cluster (EDS, as in config/envoy), from IN, the file of epp's
+--endpoints-file. OUT is replaced in one step, by a rename in its directory. An invalid IN leaves OUT as it is. With --follow
+it goes on until SIGTERM or ^C: it writes OUT after each change of IN, and SIGHUP makes it read IN again.
+
+An endpoint that was removed from IN stays in OUT as DRAINING for the time of --grace: requests that Weir had granted for it
+still go there, and no others. Without --follow it leaves at once.
+
+Exit code: 0 written, or ended by a signal; 1 IN is invalid or OUT cannot be written; 2 the arguments are wrong.
+
+Flags:
+`
+
+// envoyQuiet is how long IN has to be quiet before it is read: less than epp waits, so that Envoy knows an endpoint first.
+const envoyQuiet = 10 * time.Millisecond
+
+// maxGrace is the longest time of --grace.
+const maxGrace = time.Hour
+
+// envoyFlags are the flags of `weir envoy endpoints`.
+type envoyFlags struct {
+	in, out string
+	cluster string
+	follow  bool
+	grace   time.Duration
+}
+
+// runEnvoy is `weir envoy`.
+func runEnvoy(args []string, stdout, stderr io.Writer) int {
+	f := &envoyFlags{}
+	set := flagSet("weir envoy endpoints")
+	set.BoolVar(&f.follow, "follow", false, "write OUT after each change of IN, until a signal")
+	set.DurationVar(&f.grace, "grace", 10*time.Second, "time for which a removed endpoint drains, from 0s to 1h, with --follow")
+	set.StringVar(&f.cluster, "cluster", "model_servers", "`name` of the cluster, or its eds_cluster_config.service_name")
+	usage := envoyUsage + set.FlagUsagesWrapped(120)
+	var err error
+	switch {
+	case len(args) > 0 && args[0] == "endpoints":
+		err = arguments.Explain(set, set.Parse(args[1:]))
+	case len(args) > 0 && slices.Contains([]string{"-h", "--help"}, args[0]):
+		err = pflag.ErrHelp
+	default:
+		err = errors.New("must be followed by endpoints")
+	}
+	if errors.Is(err, pflag.ErrHelp) {
+		_, _ = fmt.Fprint(stdout, usage)
+		return 0
+	}
+	if err == nil {
+		err = f.check(set.Args())
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir envoy: %s\nweir envoy --help has more\n", printableLine(err.Error()))
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := f.run(ctx, stdout, stderr); err != nil {
+		complain(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// check returns the problem of the arguments, or nil.
+func (f *envoyFlags) check(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("needs the files IN and OUT, has %d arguments", len(args))
+	}
+	f.in, f.out = args[0], args[1]
+	switch {
+	case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(f.out))):
+		return fmt.Errorf("OUT: %q: must end in .yaml, .yml or .json, by which Envoy knows its form", f.out)
+	case f.in == "-" && f.follow:
+		return errors.New("IN: standard input cannot be followed")
+	case same(f.in, f.out):
+		return fmt.Errorf("OUT: %q: is IN", f.out)
+	case f.grace < 0 || f.grace > maxGrace:
+		return fmt.Errorf("--grace: %v: must be from 0s to 1h", f.grace)
+	case f.cluster == "":
+		return errors.New("--cluster: is empty")
+	}
+	return nil
+}
+
+// same reports whether two paths lead to one file.
+func same(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// run writes the file once, and again until ctx is done if it is to follow.
+func (f *envoyFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
+	endpoints, err := readEndpoints(f.in)
+	if err != nil {
+		return err
+	}
+	first := addressesOf(endpoints)
+	if !f.follow {
+		hosts := make([]eds.Host, len(first))
+		for i, address := range first {
+			hosts[i].Address = address
+		}
+		err := eds.Write(f.out, eds.Encode(f.cluster, hosts))
+		if err == nil {
+			f.told(stdout, hosts)
+		}
+		return err
+	}
+	lists := make(chan []netip.AddrPort, 1)
+	lists <- first
+	follower := eds.Follower{Path: f.out, Cluster: f.cluster, Grace: f.grace, Wrote: func(hosts []eds.Host, err error) {
+		if err != nil {
+			complain(stderr, err)
+			return
+		}
+		f.told(stdout, hosts)
+	}}
+	return f.watch(ctx, stderr, lists, follower)
+}
+
+// watch passes each valid content of IN on to the follower until ctx is done.
+func (f *envoyFlags) watch(ctx context.Context, stderr io.Writer, lists chan []netip.AddrPort, follower eds.Follower) error {
+	files := datastore.NewFiles(funcr.New(func(_, args string) { _, _ = fmt.Fprintln(stderr, "weir envoy:", printable.Text(args)) }, funcr.Options{}))
+	files.Quiet = envoyQuiet
+	err := files.Follow(f.in, func(content []byte, err error) {
+		var endpoints []scheduling.Endpoint
+		if err == nil {
+			if endpoints, err = datastore.DecodeEndpoints(content); err != nil {
+				err = fmt.Errorf("%s: %w", f.in, err)
+			}
+		}
+		if err != nil {
+			complain(stderr, fmt.Errorf("%w\n%s stays as it is", err, f.out))
+			return
+		}
+		select {
+		case lists <- addressesOf(endpoints):
+		case <-ctx.Done():
+		}
+	})
+	if err != nil {
+		return err
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	go func() {
+		for {
+			select {
+			case <-hangups:
+				files.Reread()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	done := make(chan struct{})
+	go func() { defer close(done); follower.Run(ctx, lists) }()
+	err = files.Run(ctx)
+	<-done
+	return err
+}
+
+// told prints what OUT has now.
+func (f *envoyFlags) told(stdout io.Writer, hosts []eds.Host) {
+	draining := 0
+	for _, h := range hosts {
+		if h.Draining {
+			draining++
+		}
+	}
+	_, _ = fmt.Fprintf(stdout, "%s: endpoints: %d, draining: %d\n", printable.Text(f.out), len(hosts)-draining, draining)
+}
+
+// addressesOf returns the addresses of endpoints, which are ip:port.
+func addressesOf(endpoints []scheduling.Endpoint) []netip.AddrPort {
+	all := make([]netip.AddrPort, len(endpoints))
+	for i, e := range endpoints {
+		all[i] = netip.MustParseAddrPort(e.Address)
+	}
+	return all
+}
+
+// complain prints an error of several lines, which may have names of a stranger's file.
+func complain(stderr io.Writer, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		_, _ = fmt.Fprintln(stderr, "weir envoy:", printable.Text(line))
+	}
+}
