@@ -21,6 +21,8 @@ VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || ech
 LDFLAGS       := -s -w -X github.com/weir-epp/weir/internal/version.Version=$(VERSION)
 # The last version whose leader had a label.
 UPGRADE_FROM  ?= f0d390d
+# The last version before those that can be released, whose leader publishes itself as this one's does.
+VERSION_BEFORE ?= 96869ca3
 # The Go that releases are built with, whichever is installed.
 GO_MOD        := go$(shell awk '$$1 == "go" { print $$2 }' go.mod)
 BENCHFLAGS    ?= -benchtime=300ms -count=5
@@ -46,7 +48,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check wire ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: lint-deps depth race-cluster test-kube test-chart pages-cluster test-browser observe trace test-release ## more depth, and with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces; a release
+test-cluster: lint-deps depth race-cluster test-kube test-chart pages-cluster test-browser observe trace test-release upgrade-before ## more depth, and with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces; a release; an upgrade
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade dashboards-check ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -107,6 +109,11 @@ churn: envoy test-kube-assets ## the readiness of 500 pods changes for a minute
 upgrade: envoy test-kube-assets tools ## from an earlier version (UPGRADE_FROM=COMMIT) to this one and back, under load; needs the history
 	EARLIER=$$(hack/earlier.sh $(UPGRADE_FROM)) && ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) \
 		$(GO) test -tags upgrade -count=1 -timeout 30m -v -run TestUpgradeFromAnEarlierVersion ./test/chart -upgrade.from=$$EARLIER
+
+.PHONY: upgrade-before
+upgrade-before: envoy test-kube-assets tools ## the same from the version before (VERSION_BEFORE=COMMIT); needs the history
+	EARLIER=$$(hack/earlier.sh $(VERSION_BEFORE)) && ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) \
+		$(GO) test -tags upgrade -count=1 -vet=off -timeout 30m -run TestUpgradeFromTheVersionBefore ./test/chart -upgrade.from=$$EARLIER
 
 .PHONY: burst
 burst: envoy ## 110 bodies of 32 MiB become whole at once, which takes 11 GB of memory; on a quiet machine
@@ -178,8 +185,8 @@ pages-cluster: test-kube-assets tools ## those that need a cluster
 	KUBEBUILDER_ASSETS=$$(hack/kube.sh) $(GO) test -count=1 -vet=off -timeout 20m ./test/docs/cluster
 
 .PHONY: test-release
-test-release: envoy tools ## a release from two folders: equal sums, a valid layout, its image serves a request; a clone with git
-	$(GO) vet -C hack/release . && $(GO) test -C hack/release -count=1 -vet=off .
+test-release: envoy tools $(GOLANGCI) ## a release from two folders: equal sums, a valid layout, its image serves a request; a clone with git
+	cd hack/release && GOGC=400 $(abspath $(GOLANGCI)) run -c ../../.golangci.yml . && $(GO) test -count=1 -vet=off .
 	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 30m ./test/release
 
 .PHONY: test-browser

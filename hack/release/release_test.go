@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/pem"
 	"errors"
 	"io"
 	"os"
@@ -11,8 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
 // wantError checks that an error says something; an empty text wants none.
@@ -169,6 +175,7 @@ func small(t *testing.T) release {
 // where its sum was changed with it.
 func TestVerify(t *testing.T) {
 	r := small(t)
+	defer syscall.Umask(syscall.Umask(0o077)) // modes are the image's all the same
 	dir := filepath.Join(t.TempDir(), "image")
 	if err := verify(r.dir, dir, "linux/arm64", io.Discard); err != nil {
 		t.Fatal(err)
@@ -210,6 +217,14 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	wantError(t, "the same again", verify(r.dir, "", "", io.Discard), "")
+
+	if _, err := layout.Write(filepath.Join(r.dir, "oci"), empty.Index); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.sums(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "a layout that names no index", verify(r.dir, "", "", io.Discard), "0 indexes, want one")
 }
 
 // Only directories and files are unpacked, and none of them elsewhere.
@@ -234,5 +249,16 @@ func TestArguments(t *testing.T) {
 		{"verify -dist /nowhere", "/nowhere/SHA256SUMS"},
 	} {
 		wantError(t, c.args, run(strings.Fields(c.args), io.Discard), c.want)
+	}
+}
+
+// The file of authorities has every root that Mozilla trusts without a condition, and no other: a file cannot have one.
+func TestCertificates(t *testing.T) {
+	have := certificates()
+	for root := range bundle.Roots() {
+		in := bytes.Contains(have, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
+		if in != (root.Constraint == nil) {
+			t.Errorf("a root with the condition %t is in the file: %t", root.Constraint != nil, in)
+		}
 	}
 }

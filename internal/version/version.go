@@ -6,9 +6,11 @@ import (
 	"runtime/debug"
 )
 
-// Version is set at build time: -ldflags "-X github.com/weir-epp/weir/internal/version.Version=v1.2.3". So is Revision, the
-// commit, where the build reads none from git, as that of a release does not.
-var Version, Revision = "", ""
+// Version is set at build time: -ldflags "-X github.com/weir-epp/weir/internal/version.Version=v1.2.3".
+var Version = ""
+
+// Revision is the commit, set alike where the build reads none from git: that of a release does not.
+var Revision = ""
 
 // Build identifies a build; an unknown revision is "unknown", an unknown version "devel".
 type Build struct{ Version, Revision, Go string }

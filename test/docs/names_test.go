@@ -121,8 +121,6 @@ var others = map[string]string{
 	"base-id":                              "Envoy",
 	"disable-hot-restart":                  "Envoy",
 	"retry":                                "curl",
-	"index":                                "crane",
-	"all":                                  "skopeo",
 	"wait":                                 "Helm",
 	"for":                                  "kubectl",
 	"namespace":                            "Helm",

@@ -1,0 +1,61 @@
+//go:build upgrade
+
+package chart
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// inRecords is the line of /statusz with what the records of other replicas have in flight.
+var inRecords = regexp.MustCompile(`(?m)^elsewhere\s+(\d+)`)
+
+// The version before is upgraded under load to this one by Helm, pod by pod as a Deployment is, and rolled back, behind the
+// Envoy of its chart: docs/upgrade.md has Weir upgraded first, and Envoy rolled back first. Both versions elect one leader and
+// publish it, so a new replica follows until the old leader ends. Each counts the records of the other's: a new replica what
+// the old leader has in flight, and an old one, in the rollback, what the new leader has. No request fails or goes past Weir,
+// and the engine has at most the bound and what a retry period dispatches.
+func TestUpgradeFromTheVersionBefore(t *testing.T) {
+	r := newRollOut(t, true, 0)
+	r.u.presentWith(r.values)
+	r.replace("present", "127.0.9.3", "127.0.9.4")
+	r.settled("the upgrade", 0)
+	r.u.helm("rollback", release, "1")
+	r.replace("earlier", "127.0.9.5", "127.0.9.6")
+	r.settled("the rollback", 0)
+}
+
+// replace replaces both replicas by those of a version: each is there before one ends, and the leader ends last.
+func (r *rollOut) replace(version string, ips ...string) {
+	r.t.Helper()
+	first := r.start(version, ips[0])
+	r.reads(first)
+	r.end(r.h.second)
+	second := r.start(version, ips[1])
+	r.end(r.h.first)
+	leader := first
+	if !healthOf(first.host(), 9003, "readiness") {
+		leader, second = second, first
+	}
+	leader.await("one of the replicas leads", leader.serving("readiness"))
+	r.u.leadsTo(podIP(leader.ip))
+	r.h.first, r.h.second = leader, second
+}
+
+// reads waits until a replica counts what the leader has in flight: most of the bound, which is full, and no more.
+func (r *rollOut) reads(d *deployed) {
+	r.t.Helper()
+	d.await("the replica reads the leader's record", func() error {
+		page := d.debug("/statusz")
+		found := inRecords.FindStringSubmatch(page)
+		if found == nil {
+			return fmt.Errorf("no record in\n%s", page)
+		}
+		if n, err := strconv.Atoi(found[1]); err != nil || n < handoverBound-handoverBound/4 || n > handoverBound {
+			return fmt.Errorf("the record has %s requests in flight, want nearly %d", found[1], handoverBound)
+		}
+		return nil
+	})
+}
