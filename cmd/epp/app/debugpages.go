@@ -14,15 +14,19 @@ type debugPage struct {
 	pattern string
 	entry   frontpage.Entry
 	serve   http.HandlerFunc
+	own     bool // it has bounds of its own
 }
 
 // debugPages returns all paths of the debug port, in the order of the index.
 func (a *App) debugPages() []debugPage {
 	get := func(path, about string, serve http.HandlerFunc) debugPage {
-		return debugPage{"GET " + path, frontpage.Entry{Path: path, About: about}, serve}
+		return debugPage{pattern: "GET " + path, entry: frontpage.Entry{Path: path, About: about}, serve: serve}
 	}
 	front := get("/", "This page.", a.frontPage)
 	front.pattern = "GET /{$}" // and no path below
+	tail := get("/debug/tail", "Each request that ends from now on, for weir tail. It does not end by itself.", a.tailPage)
+	recording := get("/debug/recording", "The last decisions as a file, for weir explain, weir replay and weir simulate.", a.recordingPage)
+	tail.own, recording.own = true, true
 	pages := []debugPage{
 		front,
 		get("/debug/status", "The document of this page as JSON, for weir status and weir top.", a.statusDocumentPage),
@@ -30,8 +34,8 @@ func (a *App) debugPages() []debugPage {
 		get("/debug/flows", "Flows with waiting requests: since when, and for what.", a.flowsPage),
 		get("/debug/rejections", "The last 200 rejections: the limit, and the flows that hold most of it.", a.rejectionsPage),
 		get("/debug/statistics", "The queue by user and model, with fair shares.", a.statisticsPage),
-		get("/debug/tail", "Each request that ends from now on, for weir tail. It does not end by itself.", a.tailPage),
-		get("/debug/recording", "The last decisions as a file, for weir explain, weir replay and weir simulate.", a.recordingPage),
+		tail,
+		recording,
 		get("/debug/config", "The configuration in use, and the problems of a newer one.", a.configurationPage),
 	}
 	if a.options.Pprof {
@@ -52,7 +56,7 @@ func profilePages() (pages []debugPage) {
 		{"/debug/pprof/symbol", "Names of functions by address.", pprof.Symbol},
 		{"/debug/pprof/trace", "A trace of the execution of one second.", pprof.Trace},
 	} {
-		pages = append(pages, debugPage{p.path, frontpage.Entry{Path: p.path, About: p.about}, p.serve})
+		pages = append(pages, debugPage{pattern: p.path, entry: frontpage.Entry{Path: p.path, About: p.about}, serve: p.serve, own: true})
 	}
 	return pages
 }

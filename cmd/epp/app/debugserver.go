@@ -6,13 +6,18 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 )
+
+// mostPages is the number of pages of the debug port that are made, or written to their readers, at a time. Each may look at all
+// metrics, so that a crowd of readers would take gigabytes.
+const mostPages = 16
 
 // newDebugServer serves over HTTP the pages that name flows or take processor time: the status, the configuration in use, the
 // waiters, and profiles. It has no authentication, and therefore a listener of its own (ADR 0025). Browsers take each page for
 // what it says it is, and keep none.
 func newDebugServer(a *App) *http.Server {
-	mux := http.NewServeMux()
+	mux, places := http.NewServeMux(), make(chan struct{}, mostPages)
 	for _, p := range a.debugPages() {
 		mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) {
 			if at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); at != nil && at.IP.IsLoopback() && !namesLoopback(r.Host) {
@@ -21,10 +26,27 @@ func newDebugServer(a *App) *http.Server {
 			}
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			w.Header().Set("Cache-Control", "no-store")
-			p.serve(w, r)
+			if p.own {
+				p.serve(w, r)
+				return
+			}
+			servePage(w, r, p.serve, places)
 		})
 	}
 	return newHTTPServer(mux)
+}
+
+// servePage serves a page if one of the places is free. A reader that does not read keeps it for writeTimeout at most.
+func servePage(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc, places chan struct{}) {
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	default:
+		http.Error(w, fmt.Sprintf("%d others read pages of this port: try again", mostPages), http.StatusServiceUnavailable)
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // the server's own writer has deadlines
+	serve(w, r)
 }
 
 // namesLoopback reports whether a Host header has an address, or a name that is always of this machine (RFC 6761). Any other

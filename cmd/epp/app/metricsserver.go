@@ -18,7 +18,7 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
-	writeTimeout      = 30 * time.Second // of the metrics' port; profiles of the debug port take longer
+	writeTimeout      = 30 * time.Second // not of profiles, the tail and the recording, which take longer
 	maxScrapes        = 16
 )
 
