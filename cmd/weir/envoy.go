@@ -40,7 +40,7 @@ Flags:
 `
 
 // envoyQuiet is how long IN has to be quiet before it is read: less than epp waits, so that Envoy knows an endpoint first.
-const envoyQuiet = 10 * time.Millisecond
+const envoyQuiet = datastore.QuietTime / 5
 
 // maxGrace is the longest time of --grace.
 const maxGrace = time.Hour

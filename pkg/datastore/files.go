@@ -11,10 +11,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Changes are read once the files have been quiet for quietTime, so that a half-written file is not read, but at most
+// Changes are read once the files have been quiet for QuietTime (or Files.Quiet), so that a half-written file is not read, but at most
 // quietAtMost after the first event.
 const (
-	quietTime   = 50 * time.Millisecond
+	QuietTime   = 50 * time.Millisecond
 	quietAtMost = time.Second
 )
 
@@ -23,7 +23,8 @@ const (
 // directory on that path. It never polls: if the system grants no watch, files are read at the start and at Reread
 // only; that is logged as an error, and Err returns it.
 type Files struct {
-	// Quiet, if set before Run, replaces the 50 ms for which files have to be quiet before they are read.
+	// Quiet is the time for which files have to be quiet before they are read; it must be set before Run. NewFiles sets
+	// QuietTime.
 	Quiet time.Duration
 
 	log   logr.Logger
@@ -38,7 +39,7 @@ type Files struct {
 
 // NewFiles returns a Files that follows nothing yet.
 func NewFiles(log logr.Logger) *Files {
-	return &Files{Quiet: quietTime, log: log, again: make(chan struct{}, 1), open: fsnotify.NewWatcher}
+	return &Files{Quiet: QuietTime, log: log, again: make(chan struct{}, 1), open: fsnotify.NewWatcher}
 }
 
 // Follow registers changed to be called with the file's content: once when Run starts, after every change of the

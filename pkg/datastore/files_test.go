@@ -118,7 +118,7 @@ func TestWatchFile(t *testing.T) {
 		wantContent(t, calls, "1000")
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		do(t, err)
-		tick := time.NewTicker(quietTime / 10)
+		tick := time.NewTicker(QuietTime / 10)
 		defer tick.Stop()
 		deadline := time.After(patience)
 		for n := 1001; len(calls) == 0; n++ { // read after quietAtMost, though it is never quiet

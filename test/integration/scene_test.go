@@ -40,6 +40,7 @@ type setup struct {
 	strange bool                              // clients are strangers: headers about identity and urgency are removed, as in the shipped files
 	workers int                               // Envoy's worker threads; default 1
 	file    bool                              // endpoints in a file that the test may change, instead of in --endpoints
+	follow  time.Duration                     // Envoy follows that file too, by weir envoy endpoints --follow with this grace
 	fronts  func(addresses []string) []string // the addresses of what stands before the model servers
 	shipped bool                              // the default probing and minDrain; otherwise there is none, and epp ends when nothing runs
 }
@@ -57,6 +58,7 @@ type scene struct {
 	models []*modelsim.Server
 	epp    *epp
 	envoys []*envoyrun.Envoy
+	lists  child.LogFile // the output of weir envoy endpoints, if setup.follow is set
 }
 
 // envoy is the scene's first Envoy.
@@ -90,12 +92,16 @@ func start(t *testing.T, with setup) *scene {
 	if !with.noEPP {
 		s.epp = startEPP(t, with, addresses)
 	}
+	var listed string
+	if with.follow > 0 {
+		listed = s.followEndpoints(with.follow)
+	}
 	edit := envoyrun.Edits(trustIssuer, with.edit)
 	if !with.strange {
 		edit = envoyrun.Edits(envoyrun.KeepHeader(identityHeaders...), edit)
 	}
 	for _, name := range with.envoys {
-		opts := envoyrun.Options{Config: name, ModelServers: addresses, Edit: edit, Concurrency: with.workers}
+		opts := envoyrun.Options{Config: name, ModelServers: addresses, EndpointsFile: listed, Edit: edit, Concurrency: with.workers}
 		if s.epp != nil {
 			opts.Weir = s.epp.address
 		}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	twoEngines   = "endpoints:\n- address: \"10.0.0.1:8000\"\n  slots: 4\n- address: \"[2001:db8::2]:8000\"\n"
+	threeEngines = "endpoints: [{ address: \"10.0.0.1:8000\" }, { address: \"10.0.0.2:8000\" }, { address: \"10.0.0.3:8000\" }]\n"
+)
+
+// rename puts a text into a file, as a good editor does it.
+func rename(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The file of Envoy's endpoints is written once. Wrong arguments are 2, and a broken file is 1 and leaves Envoy's as it was.
+func TestEnvoyEndpoints(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "eds.yaml")
+	rename(t, in, twoEngines)
+	bad, large := filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "large.yaml")
+	rename(t, bad, "endpoints:\n- address: \"10.0.0.1:8000\"\n- { address: \"engine:8000\", slots: -1 }\n")
+	rename(t, large, "# "+strings.Repeat("x", 1<<20)+"\nendpoints: []\n")
+	if err := os.Link(in, filepath.Join(dir, "same.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"endpoints", in, out}, 0, out + ": endpoints: 2, draining: 0\n"},
+		{[]string{"endpoints", in, out, "--cluster=engines"}, 0, "endpoints: 2"},
+		{[]string{"endpoints", bad, out}, 1, `endpoints[1].address: "engine:8000" is a hostname`},
+		{[]string{"endpoints", bad, out}, 1, "weir envoy: endpoints[1].slots: -1 is not a whole number from 0"},
+		{[]string{"endpoints", bad, out, "--follow"}, 1, "bad.yaml: endpoints[1].address"},
+		{[]string{"endpoints", large, out}, 1, "is larger than 1048576 bytes"},
+		{[]string{"endpoints", filepath.Join(dir, "none"), out}, 1, "no such file"},
+		{[]string{"endpoints", in, filepath.Join(dir, "none", "eds.yaml")}, 1, "no such file"},
+		{nil, 2, "must be followed by endpoints"},
+		{[]string{"clusters"}, 2, "must be followed by endpoints"},
+		{[]string{"endpoints", in}, 2, "needs the files IN and OUT, has 1 arguments"},
+		{[]string{"endpoints", in, out, out}, 2, "has 3 arguments"},
+		{[]string{"endpoints", in, filepath.Join(dir, "eds.txt")}, 2, `eds.txt": must end in .yaml, .yml or .json`},
+		{[]string{"endpoints", in, filepath.Join(dir, "same.yaml")}, 2, `same.yaml": is IN`},
+		{[]string{"endpoints", "-", out, "--follow"}, 2, "standard input cannot be followed"},
+		{[]string{"endpoints", in, out, "--grace=-1s"}, 2, "--grace: -1s: must be from 0s to 1h"},
+		{[]string{"endpoints", in, out, "--grace=61m"}, 2, "--grace: 1h1m0s: must be from 0s to 1h"},
+		{[]string{"endpoints", in, out, "--grace=soon"}, 2, "--grace"},
+		{[]string{"endpoints", in, out, "--cluster="}, 2, "--cluster: is empty"},
+		{[]string{"endpoints", in, out, "--folow"}, 2, "--folow"},
+		{[]string{"--help"}, 0, "--grace"},
+		{[]string{"endpoints", "--help"}, 0, "--grace"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := runEnvoy(c.args, &stdout, &stderr)
+		if all := stdout.String() + stderr.String(); code != c.code || !strings.Contains(all, c.says) {
+			t.Errorf("%q: exit code %d, want %d and %q:\n%s", c.args, code, c.code, c.says, all)
+		}
+		if (code == 0) != (stderr.Len() == 0) {
+			t.Errorf("%q: exit code %d and stderr %q", c.args, code, &stderr)
+		}
+	}
+	text, err := os.ReadFile(out)
+	if err != nil || !strings.Contains(string(text), `"cluster_name": "engines"`) ||
+		!strings.Contains(string(text), `{"address": "2001:db8::2", "port_value": 8000}`) {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// With --follow, Envoy's file follows the endpoints file until the end, and keeps the last good endpoints.
+func TestEnvoyEndpointsFollows(t *testing.T) {
+	dir := t.TempDir()
+	f := envoyFlags{in: filepath.Join(dir, "endpoints.yaml"), out: filepath.Join(dir, "eds.json"), cluster: "model_servers", follow: true, grace: time.Hour}
+	rename(t, f.in, twoEngines)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout, stderr output
+	done := make(chan error, 1)
+	go func() { done <- f.run(ctx, &stdout, &stderr) }()
+	stdout.waitFor(t, "endpoints: 2, draining: 0")
+	rename(t, f.in, threeEngines)
+	stdout.waitFor(t, "endpoints: 3, draining: 1")
+	good, err := os.ReadFile(f.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rename(t, f.in, "endpoints: [{ address: \"10.0.0.1:8000\", slot: 1 }]\n")
+	stderr.waitFor(t, f.in+": endpoints[0].slot: unknown field")
+	stderr.waitFor(t, f.out+" stays as it is")
+	if now, err := os.ReadFile(f.out); err != nil || !bytes.Equal(now, good) {
+		t.Errorf("a broken list has changed the file: %v\n%s", err, now)
+	}
+	if err := os.Remove(f.in); err != nil {
+		t.Fatal(err)
+	}
+	stderr.waitFor(t, "no such file")
+	rename(t, f.in, "endpoints: []\n")
+	stdout.waitFor(t, "endpoints: 0, draining: 4")
+	cancel()
+	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if n := strings.Count(stdout.String(), "\n"); n != 3 {
+		t.Errorf("%d lines instead of 3:\n%s", n, fmt.Sprint(&stdout))
+	}
+}
