@@ -39,7 +39,7 @@ func run(m *testing.M) int {
 }
 
 // elsewhere are what differs on another machine: a tag, and with it git's name of the commit; the environment; modes.
-const elsewhere = "git tag v9.9.9 && umask 077 && TZ=Asia/Tokyo GOARM64=v9.0 GOFLAGS=-buildvcs=auto "
+const elsewhere = "git tag v1.9.9 && umask 077 && TZ=Asia/Tokyo GOARM64=v9.0 GOFLAGS=-buildvcs=auto "
 
 // makeTwice makes the release in two folders, whose names differ in length, the second time as on another machine.
 func makeTwice(dir string) (err error) {
