@@ -38,7 +38,7 @@ func badKeys(t *testing.T, file string) (bad []badKey) {
 // anyValue lists the keys that accept every value of their type.
 var anyValue = []string{
 	"requestQueueController.enabled", "requestQueueController.enqueueAll", "requestQueueController.holdWhenEmpty", "requestQueueController.circuits", "requestQueueController.statedSlots",
-	"replaceTiers", "tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
+	"assumeFullDuplex", "replaceTiers", "tiers[].canPreempt", "objectives[].priority", "responses.metadata", "responses.queueState",
 	"scheduling.affinitySeed",
 }
 

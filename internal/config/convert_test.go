@@ -66,6 +66,7 @@ tokens: { weights: { input: 3, cachedInput: 0.5, output: 7 }, stockWeights: { in
   output: { quantile: 0.75, window: 8, floor: 9, coldStart: 10, coldRate: 11 }, includeUsage: true }
 usage: body
 requestBody: always
+assumeFullDuplex: true
 passOn: queue
 limits: { maxBodyBytes: 1, maxBodyBytesTotal: 2, maxHeaderBytes: 3, maxHeaders: 98, bodyTimeout: 5s, maxFlows: 4 }
 scheduling: { filters: [ready], affinity: prefix, affinityScope: flow, affinitySession: "cookie:s", affinitySeed: x, tieBreak: random, fallbacks: 7, prefillThreshold: 8, prefillTokens: 9,

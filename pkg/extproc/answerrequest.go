@@ -10,10 +10,14 @@ import (
 )
 
 // answerHeadersEarly answers the request headers before the body is read: Envoy sends the body only then. The headers
-// that must not reach the model server are removed here.
+// that must not reach the model server are removed here. Only this answer can ask for response trailers where the
+// filter's own mode skips them, as in gateways that have no setting for them.
 func (st *mainStream) answerHeadersEarly() error {
 	k := replyKey{phase: headersPhase, remove: st.request.Control}
-	if k.remove == 0 && len(st.request.Own) == 0 {
+	if st.modes.canOverride() && !st.modes.echoesResponse {
+		k.override, k.requestBody, k.responseBody = true, st.modes.requestSent, st.modes.response
+	}
+	if !k.override && k.remove == 0 && len(st.request.Own) == 0 {
 		return st.wire.Send(emptyRequestHeaders)
 	}
 	return st.wire.Send(st.cfg.replies.reply(k, ownPart{remove: st.request.Own}))
@@ -70,8 +74,8 @@ func (st *mainStream) sendDestination() (next state, err error) {
 	if st.needsNoHeaders() {
 		next = placedNoHeaders
 	}
-	if next == placedNoHeaders || !st.request.Bodyless && st.modes.canSkipBody() {
-		k.noBody, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
+	if next == placedNoHeaders || st.modes.canOverride() {
+		k.override, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
 	}
 	return next, st.wire.Send(st.cfg.replies.reply(k, own))
 }

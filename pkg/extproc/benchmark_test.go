@@ -190,7 +190,7 @@ func BenchmarkWire(b *testing.B) {
 	bench := newBench(b, nil)
 	bench.server.controller = quickController{}
 	c := bench.server.config.Load()
-	k := replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, noBody: true}
+	k := replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, override: true}
 	servers := []struct {
 		name   string
 		server extprocv3.ExternalProcessorServer

@@ -25,6 +25,9 @@ type Config struct {
 	// destination, and the same answer removes control headers that routes may match on (x-gateway-model-name), so a second
 	// choice could only go wrong. It also costs Envoy a route match.
 	ClearRouteCache bool
+	// AssumeFullDuplex is set if a stream whose modes Envoy does not name has FULL_DUPLEX_STREAMED both ways
+	// (assumeFullDuplex).
+	AssumeFullDuplex bool
 	// Cost is the unit of charges (cost).
 	Cost CostUnit
 	// Tokens is how costs in tokens are estimated (tokens).

@@ -61,7 +61,7 @@ func TestDefectHeaderOnlyRequestsIgnoreSubsetAndAdmission(t *testing.T) {
 	}
 	inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
 		c.say(models())
-		if got := c.heard(); got != "headers "+dest+" "+meta {
+		if got := c.heard(); got != "headers "+dest+" "+meta+" override=NONE/NONE" {
 			t.Errorf("got %s", got)
 		}
 		if got := c.picker.subset.Members; !slices.Equal(got, []string{"10.0.0.7:8000"}) || c.controller.passedOn != 1 {

@@ -84,21 +84,30 @@ func placedBefore(m *corev3.Metadata) bool {
 
 // modes are the two body modes of a stream.
 type modes struct {
-	request  request.BodyMode
-	response modev3.ProcessingMode_BodySendMode
+	request     request.BodyMode
+	requestSent modev3.ProcessingMode_BodySendMode // the same, as Envoy names it
+	response    modev3.ProcessingMode_BodySendMode
 	// showsResponse is set if response bodies come here part by part: in FULL_DUPLEX_STREAMED, where echoesResponse is set too
 	// since they have to be sent back, and in STREAMED, where Envoy keeps each part until it is acknowledged.
 	showsResponse, echoesResponse bool
 }
 
-// modesOf reads the modes from the first message. An Envoy that is too old to name them gets answers that work in every
-// mode but FULL_DUPLEX_STREAMED: none of them needs the body.
-func modesOf(first *extprocv3.ProcessingRequest) (m modes, known bool) {
+// fullDuplex is the protocol of a gateway that sends and takes back whole bodies.
+var fullDuplex = &extprocv3.ProtocolConfiguration{
+	RequestBodyMode: modev3.ProcessingMode_FULL_DUPLEX_STREAMED, ResponseBodyMode: modev3.ProcessingMode_FULL_DUPLEX_STREAMED,
+}
+
+// modesOf reads the modes from the first message. A gateway that does not name them has those that the configuration
+// assumes, or gets answers that work in every mode but FULL_DUPLEX_STREAMED: none of them needs the body.
+func modesOf(first *extprocv3.ProcessingRequest, assumeFullDuplex bool) (m modes, known bool) {
 	p := first.GetProtocolConfig()
-	m.response = p.GetResponseBodyMode()
+	if p == nil && assumeFullDuplex {
+		p = fullDuplex
+	}
+	m.requestSent, m.response = p.GetRequestBodyMode(), p.GetResponseBodyMode()
 	m.echoesResponse = m.response == modev3.ProcessingMode_FULL_DUPLEX_STREAMED || m.response == modev3.ProcessingMode_GRPC
 	m.showsResponse = m.echoesResponse || m.response == modev3.ProcessingMode_STREAMED
-	switch p.GetRequestBodyMode() {
+	switch m.requestSent {
 	case modev3.ProcessingMode_STREAMED:
 		m.request = request.Streamed
 	case modev3.ProcessingMode_BUFFERED:
@@ -113,7 +122,7 @@ func modesOf(first *extprocv3.ProcessingRequest) (m modes, known bool) {
 	return m, p != nil
 }
 
-// canSkipBody reports whether the answer to the request headers can override the request body's mode to NONE.
-func (m modes) canSkipBody() bool {
+// canOverride reports whether the answer to the request headers can override the mode: the request body's to NONE.
+func (m modes) canOverride() bool {
 	return m.request == request.Buffered || m.request == request.Partial || m.request == request.Streamed
 }

@@ -79,3 +79,25 @@ func TestWithoutProtocolConfig(t *testing.T) {
 		}
 	})
 }
+
+// Nor does a gateway of GKE, whose mode the configuration states: the body goes back whole.
+func TestAssumedFullDuplex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newBench(t, func(cfg *Config) { cfg.AssumeFullDuplex = true }).open("FULL_DUPLEX/FULL_DUPLEX")
+		c.first = false
+		c.say(chat())
+		c.say(requestBodyOf(`{"model":"m"}`, true))
+		if got := c.heard(); got != "headers "+dest+" "+meta+`; body chunk={"model":"m"} end` {
+			t.Errorf("got %s", got)
+		}
+		c.say(responseHeaders("200", false))
+		c.say(responseBodyOf("x", true))
+		if got := c.heard(); got != "response-headers; response-body chunk=x end" {
+			t.Errorf("got %s", got)
+		}
+		c.settled(1)
+		if c.logged.has("does not tell its body modes") != 0 {
+			t.Error("a warning about a mode that is known")
+		}
+	})
+}

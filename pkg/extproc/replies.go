@@ -72,10 +72,11 @@ type replyKey struct {
 	// remove are the control headers to remove.
 	remove request.Slots
 	phase  phase
-	// noBody overrides the mode of the request body to NONE. responseBody is then the mode to keep for the response
-	// body, and noHeaders makes Envoy keep the response headers to itself.
-	noBody       bool
+	// override replaces the filter's mode: by requestBody, which is NONE or the mode that it has, and by responseBody, the
+	// mode to keep for the response body. noHeaders makes Envoy keep the response headers to itself.
+	override     bool
 	noHeaders    bool
+	requestBody  modev3.ProcessingMode_BodySendMode
 	responseBody modev3.ProcessingMode_BodySendMode
 }
 
@@ -186,15 +187,18 @@ func (c *replies) newReply(k replyKey) *extprocv3.ProcessingResponse {
 			}}),
 		}}
 	}
-	if k.noBody {
+	if k.override {
 		// An override replaces the whole mode. Response trailers keep the stream open until the response has ended, so
 		// they are asked for even where the base mode does not have them.
 		r.ModeOverride = &modev3.ProcessingMode{
-			RequestBodyMode:     modev3.ProcessingMode_NONE,
+			RequestBodyMode:     k.requestBody,
 			RequestTrailerMode:  modev3.ProcessingMode_SKIP,
 			ResponseHeaderMode:  modev3.ProcessingMode_SEND,
 			ResponseBodyMode:    k.responseBody,
 			ResponseTrailerMode: modev3.ProcessingMode_SEND,
+		}
+		if k.requestBody != modev3.ProcessingMode_NONE { // trailers may end it
+			r.ModeOverride.RequestTrailerMode = modev3.ProcessingMode_SEND
 		}
 		if k.noHeaders {
 			r.ModeOverride.ResponseHeaderMode = modev3.ProcessingMode_SKIP

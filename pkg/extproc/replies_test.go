@@ -40,7 +40,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 			want map[string]string
 		}{
 			"headers": {
-				replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, noBody: true},
+				replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, override: true},
 				map[string]string{
 					"nothing":                 "headers " + dest + " -content-length" + mode + " " + meta + " override=NONE/NONE",
 					"a link":                  "headers " + dest + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
@@ -87,7 +87,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 // BenchmarkReply is the price of a reply: shared, with a request's own metadata, and with a header of its own.
 func BenchmarkReply(b *testing.B) {
 	c := compile(new(DefaultConfig()))
-	k := replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, noBody: true}
+	k := replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, override: true}
 	var r *extprocv3.ProcessingResponse
 	for _, own := range []string{"nothing", "a link", "a trace context", "a trace context, a link"} {
 		part := replyParts()[own]

@@ -47,10 +47,11 @@ func newMainStream(c connection, first *extprocv3.ProcessingRequest) *mainStream
 	s := c.server
 	st := &mainStream{connection: c, state: s.firstState(first), body: requestBody{memory: &s.memory, limits: &c.cfg.Limits}}
 	var known bool
-	st.modes, known = modesOf(first)
+	st.modes, known = modesOf(first, c.cfg.AssumeFullDuplex)
 	s.metrics.streamsByMode[st.modes.request].Inc()
-	if !known {
-		s.once.warn(s.log, "protocol_config", "Envoy does not tell its body modes (too old a version); request bodies are not read")
+	if !known && !c.cfg.AssumeFullDuplex {
+		s.once.warn(s.log, "protocol_config", "Envoy does not tell its body modes (too old a version, or "+
+			"GKE's, which has assumeFullDuplex); request bodies are not read")
 	}
 	return st
 }

@@ -42,32 +42,32 @@ func TestStates(t *testing.T) {
 			{say: responseHeaders("200", false), want: "response-headers"},
 		}},
 		{"BUFFERED, the body is needed: headers at once, the destination in the body's answer", "BUFFERED/NONE", nil, []step{
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED/NONE"},
 			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
 			{say: responseHeaders("200", false), want: "response-headers"},
 			{say: responseTrailers(), want: "response-trailers"},
 		}},
 		{"BUFFERED, held in the body phase", "BUFFERED/NONE", nil, []step{
 			{do: "hold"},
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED/NONE"},
 			{say: requestBodyOf(prompt, false), want: "timeout=35s"},
 			{say: requestTrailers(), want: ""},
 			{do: "grant", want: "body " + dest + " " + meta + "; trailers"},
 		}},
 		{"BUFFERED, a large body: Envoy is asked for its time and the longest wait, before it sends the body", "BUFFERED/NONE", nil, []step{
 			{do: "hold"},
-			{say: chat("content-length", "33554432"), want: "headers; timeout=9m37s"}, // 30 s + 512 s, 30 s, 5 s
+			{say: chat("content-length", "33554432"), want: "headers override=BUFFERED/NONE; timeout=9m37s"}, // 30 s + 512 s, 30 s, 5 s
 			{say: requestBodyOf(prompt, true), want: "timeout=35s"},
 			{do: "grant", want: "body " + dest + " " + meta},
 		}},
 		{"BUFFERED, no request is announced for longer than Envoy holds one", "BUFFERED/NONE", func(c *Config) { c.LongestWait = LongestHold }, []step{
-			{say: chat("content-length", "65536"), want: "headers; timeout=1h0m0s"},
+			{say: chat("content-length", "65536"), want: "headers override=BUFFERED/NONE; timeout=1h0m0s"},
 		}},
 		{"BUFFERED, a body that no message timeout minds", "BUFFERED/NONE", nil, []step{
-			{say: chat("content-length", "65535"), want: "headers"},
+			{say: chat("content-length", "65535"), want: "headers override=BUFFERED/NONE"},
 		}},
 		{"BUFFERED_PARTIAL, a large body", "BUFFERED_PARTIAL/NONE", nil, []step{
-			{say: chat("content-length", "65536"), want: "headers; timeout=1m6s"},
+			{say: chat("content-length", "65536"), want: "headers override=BUFFERED_PARTIAL/NONE; timeout=1m6s"},
 		}},
 		{"FULL_DUPLEX, a large body: no timeout runs", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
 			{say: chat("content-length", "33554432"), want: ""},
@@ -83,14 +83,14 @@ func TestStates(t *testing.T) {
 			{do: "reject", want: "immediate 503 ttl-expired"},
 		}},
 		{"BUFFERED, Envoy's own 413 while the body arrives", "BUFFERED/NONE", nil, []step{
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED/NONE"},
 			{say: responseHeaders("413", false), want: "response-headers"},
 		}},
 		{"BUFFERED, a body that is announced as too large is not awaited", "BUFFERED/NONE", atMost100, []step{
 			{say: chat("content-length", "101"), want: "immediate 413 too-large"},
 		}},
 		{"BUFFERED, a body that is announced as just small enough", "BUFFERED/NONE", atMost100, []step{
-			{say: chat("content-length", "100"), want: "headers"},
+			{say: chat("content-length", "100"), want: "headers override=BUFFERED/NONE"},
 			{say: requestBodyOf(prompt+strings.Repeat(" ", 100-len(prompt)), true), want: "body " + dest + " " + meta},
 		}},
 		{"BUFFERED, a large body that is not taken", "BUFFERED/NONE", atMost100, []step{
@@ -100,14 +100,14 @@ func TestStates(t *testing.T) {
 			},
 		}},
 		{"BUFFERED_PARTIAL, a large body of which a part is taken", "BUFFERED_PARTIAL/NONE", always100, []step{
-			{say: chat("content-length", "101", "x-gateway-model-name", "m"), want: "headers -x-gateway-model-name"},
+			{say: chat("content-length", "101", "x-gateway-model-name", "m"), want: "headers -x-gateway-model-name override=BUFFERED_PARTIAL/NONE"},
 			{say: requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false), want: "body " + dest + " " + meta},
 		}},
 		{"FULL_DUPLEX, a body that is announced as too large is not awaited", "FULL_DUPLEX/FULL_DUPLEX", atMost100, []step{
 			{say: chat("content-length", "101"), want: "immediate 413 too-large"},
 		}},
 		{"BUFFERED, trailers and no body", "BUFFERED/NONE", nil, []step{
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED/NONE"},
 			{say: requestTrailers(), want: "immediate 400 bad-request"},
 		}},
 		{"NONE, placed by what the headers say", "NONE/NONE", nil, []step{
@@ -128,35 +128,35 @@ func TestStates(t *testing.T) {
 			{say: responseBodyOf("", true), want: "response-body"},
 		}},
 		{"BUFFERED_PARTIAL, a body that ends within the part", "BUFFERED_PARTIAL/NONE", nil, []step{
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED_PARTIAL/NONE"},
 			{say: requestBodyOf(`{"model":"m"}`, true), want: "body " + dest + " " + meta},
 			{say: responseHeaders("200", false), want: "response-headers"},
 		}},
 		{"BUFFERED_PARTIAL, a body that is cut off after a model, which another may follow", "BUFFERED_PARTIAL/NONE", nil, []step{
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED_PARTIAL/NONE"},
 			{say: requestBodyOf(`{"model":"cheap","messages":[{"content":"aaa`, false), want: "immediate 400 bad-request"},
 		}},
 		{"BUFFERED_PARTIAL, cut off before the model", "BUFFERED_PARTIAL/NONE", nil, []step{
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED_PARTIAL/NONE"},
 			{say: requestBodyOf(`{"messages":[{"content":"aaa`, false), want: "immediate 400 bad-request"},
 		}},
 		{"BUFFERED_PARTIAL, rewritten when it is whole", "BUFFERED_PARTIAL/NONE", rewriteM, []step{
-			{say: chat("content-length", "13"), want: "headers"},
+			{say: chat("content-length", "13"), want: "headers override=BUFFERED_PARTIAL/NONE"},
 			{
 				say:  requestBodyOf(`{"model":"m"}`, true),
 				want: "body " + dest + ` +content-length=16 body={"model":"m-v1"} ` + meta,
 			},
 		}},
 		{"BUFFERED_PARTIAL, a part is not rewritten", "BUFFERED_PARTIAL/NONE", rewriteM, []step{
-			{say: chat("content-length", "1000", "x-gateway-model-name", "m"), want: "headers -x-gateway-model-name"},
+			{say: chat("content-length", "1000", "x-gateway-model-name", "m"), want: "headers -x-gateway-model-name override=BUFFERED_PARTIAL/NONE"},
 			{say: requestBodyOf(`{"model":"m","messages":[{"content":"aaa`, false), want: "body " + dest + " " + meta},
 		}},
 		{"BUFFERED, rewritten: content-length in the same answer", "BUFFERED/NONE", rewriteM, []step{
-			{say: chat("content-length", "27"), want: "headers"},
+			{say: chat("content-length", "27"), want: "headers override=BUFFERED/NONE"},
 			{say: requestBodyOf(prompt, true), want: "body " + dest + ` +content-length=30 body={"model":"m-v1","messages":[]} ` + meta},
 		}},
 		{"BUFFERED, the trusted header's model is rewritten too, so the body is taken", "BUFFERED/NONE", rewriteM, []step{
-			{say: chat("x-gateway-model-name", "m"), want: "headers -x-gateway-model-name"},
+			{say: chat("x-gateway-model-name", "m"), want: "headers -x-gateway-model-name override=BUFFERED/NONE"},
 			{say: requestBodyOf(prompt, true), want: "body " + dest + ` +content-length=30 body={"model":"m-v1","messages":[]} ` + meta},
 		}},
 		{"FULL_DUPLEX, the whole body first, then sent back", "FULL_DUPLEX/FULL_DUPLEX", nil, []step{
@@ -232,19 +232,19 @@ func TestStates(t *testing.T) {
 		}},
 		{"preempted before any answer", "BUFFERED/NONE", nil, []step{
 			{do: "preemptible"},
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED/NONE"},
 			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " linked"},
 			{do: "preempt", want: "immediate 503 preempted"},
 		}},
 		{"never preempted after the first byte", "BUFFERED/NONE", nil, []step{
 			{do: "preemptible"},
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED/NONE"},
 			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta + " linked"},
 			{say: responseHeaders("200", false), want: "response-headers"},
 			{do: "preempt", want: ""},
 		}},
 		{"a message of a later Envoy", "BUFFERED/NONE", nil, []step{
-			{say: chat(), want: "headers"},
+			{say: chat(), want: "headers override=BUFFERED/NONE"},
 			{say: &extprocv3.ProcessingRequest{}, want: ""},
 			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
 		}},
