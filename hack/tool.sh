@@ -63,7 +63,7 @@ if [[ ! -x ${binary} ]]; then
   exec 9>"${root}/.cache/tools/${name}.lock"
   flock 9
   if [[ ! -x ${binary} ]]; then # else another one was faster
-    printf 'hack/tool.sh: building %s %s into .cache/tools; kube-apiserver takes about 5 minutes, others less\n' \
+    printf 'hack/tool.sh: building %s %s into .cache/tools; kube-apiserver and egctl take about 5 minutes, others less\n' \
       "${name}" "${version}" >&2
     started=${SECONDS}
     build >&2 9>&- || fail "building ${name} failed; see above"
