@@ -48,7 +48,7 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check wire ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: lint-deps depth race-cluster test-kube test-chart pages-cluster test-browser observe trace test-release upgrade-before ## more depth, and with a cluster: a real apiserver, the chart, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces; a release; an upgrade
+test-cluster: lint-deps depth race-cluster test-kube test-chart test-gateways pages-cluster test-browser observe trace test-release upgrade-before ## more depth, and with a cluster: a real apiserver, the chart, its objects for Envoy Gateway in a real Envoy, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces; a release; an upgrade
 
 .PHONY: test-long
 test-long: explore random million fuzz every-byte unhappy burst churn upgrade dashboards-check ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
@@ -153,6 +153,11 @@ test-kube: envoy test-kube-assets ## black box on a real apiserver (UPSTREAM_CRD
 test-chart: envoy test-kube-assets tools ## the Helm chart and the kustomize overlays, rendered, and applied to a real apiserver (UPSTREAM_CRDS=DIR)
 	ENVOY=$$(hack/envoy.sh) KUBEBUILDER_ASSETS=$$(hack/kube.sh) UPSTREAM_CRDS=$(abspath $(UPSTREAM_CRDS)) \
 		$(GO) test -count=1 -vet=off -timeout 30m ./test/chart
+
+.PHONY: test-gateways
+test-gateways: envoy ## what the chart renders for Envoy Gateway, translated by its own command and run by a real Envoy
+	@for tool in helm egctl; do hack/tool.sh $$tool >/dev/null || exit; done
+	ENVOY=$$(hack/envoy.sh) $(GO) test -count=1 -vet=off -timeout 10m -parallel 8 ./test/gateways
 
 .PHONY: observe
 observe: envoy test-kube-assets tools ## the questions of the dashboard and the alerts, each with its fault, by a real Prometheus

@@ -17,7 +17,20 @@ var others = []struct{ module, dir, files string }{
 	{"github.com/prometheus-operator/prometheus-operator@v0.85.0", "example/prometheus-operator-crd", "*_servicemonitors.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator@v0.85.0", "example/prometheus-operator-crd", "*_prometheusrules.yaml"},
 	{"github.com/cert-manager/cert-manager@v1.21.2", "deploy/crds", "*_certificates.yaml"},
+	{"sigs.k8s.io/gateway-api@v1.6.3", "config/crd/standard", "*_backendtlspolicies.yaml"},
+	{envoyGateway, envoyGatewayCRDs, "*_backends.yaml"},
+	{envoyGateway, envoyGatewayCRDs, "*_backendtrafficpolicies.yaml"},
+	{envoyGateway, envoyGatewayCRDs, "*_clienttrafficpolicies.yaml"},
+	{envoyGateway, envoyGatewayCRDs, "*_envoyextensionpolicies.yaml"},
+	{"istio.io/api@v1.32.0", "kubernetes", "customresourcedefinitions.gen.yaml"},
+	{"github.com/kedacore/keda/v2@v2.21.0", "config/crd/bases", "keda.sh_scaledobjects.yaml"},
 }
+
+// The module of hack/tools/egctl, and where its definitions lie.
+const (
+	envoyGateway     = "github.com/envoyproxy/gateway@v1.9.1"
+	envoyGatewayCRDs = "charts/gateway-helm/charts/crds/crds/generated"
+)
 
 // cluster returns the apiserver of all tests, with the chart's CRDs and those of others.
 func cluster(t *testing.T) *kubeenv.Env {

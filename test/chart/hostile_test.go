@@ -5,6 +5,9 @@ import (
 	"testing"
 )
 
+// envoyGatewayOf is an installation for Envoy Gateway.
+const envoyGatewayOf = minimal + toGateway + "gateway: { provider: envoy-gateway }\n"
+
 // A value that cannot be is an error that names its key and says what is wrong with it.
 func TestHostileValues(t *testing.T) {
 	for name, test := range map[string]struct{ values, key, want string }{
@@ -75,6 +78,21 @@ func TestHostileValues(t *testing.T) {
 		"autoscaling of nothing":      {minimal + "autoscaling: { enabled: true }\n", "autoscaling.target.name", "must be the Deployment"},
 		"autoscaling, least and most": {minimal + "autoscaling: { enabled: true, target: { name: a }, minReplicas: 5, maxReplicas: 2 }\n", "autoscaling.minReplicas", "5: must be at most"},
 		"Envoy for unknown pods":      {"pool: { create: false, name: theirs }\nenvoy: { mode: sidecar }\n", "pool.matchLabels", "by which the Envoy"},
+		"an unknown gateway":          {minimal + toGateway + "gateway: { provider: nginx }\n", "gateway/provider", "one of"},
+		"a gateway without a route":   {minimal + "gateway: { provider: envoy-gateway }\n", "httpRoute.enabled", "must be true, since gateway.provider is envoy-gateway"},
+		"a gateway beside Envoy":      {minimal + toGateway + "envoy: { mode: sidecar }\ngateway: { provider: istio }\n", "gateway.provider", "envoy.mode must be none"},
+		"a gateway for unknown pods":  {"pool: { create: false, name: theirs }\n" + toGateway + "gateway: { provider: envoy-gateway }\n", "pool.matchLabels", "by which Envoy Gateway"},
+		"a timeout of the TTL":        {envoyGatewayOf + "config: { fairRequestQueue: { queueTTL: 1m } }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above"},
+		"a timeout below a tier's":    {envoyGatewayOf + "config: { tiers: [ { name: sheddable, queueTimeout: 1m0.5s } ] }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above"},
+		"all of an answer, fail open": {minimal + toGateway + "gateway: { provider: envoy-gateway, envoyGateway: { responseBody: FullDuplexStreamed } }\n", "gateway.envoyGateway.responseBody", "needs pool.failureMode FailClose"},
+		"preemption that frees nothing": {
+			minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { tiers: [ { name: critical, canPreempt: true } ] }\n", "config.tiers", "critical: canPreempt must be false",
+		},
+		"more addresses than one": {
+			minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { scheduling: { fallbacks: 2 } }\n", "config.scheduling.fallbacks", "must be 0",
+		},
+		"a body of no size":   {minimal + "gateway: { maxRequestBody: 1.5Gi }\n", "gateway/maxRequestBody", "does not match pattern"},
+		"KEDA, no Prometheus": {minimal + "autoscaling: { enabled: true, kind: ScaledObject, target: { name: a } }\n", "autoscaling.prometheusAddress", "must be the URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -34,13 +34,26 @@ var matrix = map[string]string{
 	"autoscaling":      minimal + "autoscaling: { enabled: true, target: { name: llama } }\n",
 	"autoscaling by selector": "pool: { source: Selector, matchLabels: { app: llama, role: decode } }\n" +
 		"autoscaling: { enabled: true, target: { name: llama } }\n",
-	"no budget":        minimal + "podDisruptionBudget: { enabled: false }\n",
-	"budget per cent":  minimal + "podDisruptionBudget: { maxUnavailable: 50% }\n",
-	"network policy":   minimal + allPeers,
-	"closed":           minimal + "networkPolicy: { enabled: true }\n",
-	"route":            minimal + "httpRoute: { enabled: true, parentRefs: [ { name: gateway, namespace: gateways } ], hostnames: [llama.example.com] }\n",
-	"route of matches": minimal + "httpRoute: { enabled: true, parentRefs: [ { name: gateway } ], matches: [ { headers: [ { name: x-model, value: llama } ] } ] }\n",
-	"sidecar":          minimal + "envoy: { mode: sidecar, podMonitor: { enabled: true } }\n" + allPeers,
+	"no budget":               minimal + "podDisruptionBudget: { enabled: false }\n",
+	"budget per cent":         minimal + "podDisruptionBudget: { maxUnavailable: 50% }\n",
+	"network policy":          minimal + allPeers,
+	"closed":                  minimal + "networkPolicy: { enabled: true }\n",
+	"route":                   minimal + "httpRoute: { enabled: true, parentRefs: [ { name: gateway, namespace: gateways } ], hostnames: [llama.example.com] }\n",
+	"route of matches":        minimal + "httpRoute: { enabled: true, parentRefs: [ { name: gateway } ], matches: [ { headers: [ { name: x-model, value: llama } ] } ] }\n",
+	"Envoy Gateway":           minimal + toGateway + "gateway: { provider: envoy-gateway }\n",
+	"Envoy Gateway, verified": minimal + toGateway + "gateway: { provider: envoy-gateway, envoyGateway: { caConfigMap: ca, responseBody: Streamed } }\n",
+	"Envoy Gateway, plaintext": "pool: { source: Selector, matchLabels: { app: llama }, targetPorts: [8000, 8001], appProtocol: kubernetes.io/h2c }\n" +
+		"tls: { enabled: false }\nhttpRoute: { enabled: true, parentRefs: [ { name: a }, { name: b } ] }\ngateway: { provider: envoy-gateway }\n",
+	"Envoy Gateway, all of an answer": "pool: { matchLabels: { app: llama }, failureMode: FailClose }\n" + toGateway +
+		"gateway: { provider: envoy-gateway, envoyGateway: { responseBody: FullDuplexStreamed } }\n",
+	"Istio":            minimal + toGateway + "gateway: { provider: istio }\n",
+	"Istio, plaintext": minimal + "tls: { enabled: false }\ngateway: { provider: istio }\n",
+	"Envoy AI Gateway": minimal + toGateway + "gateway: { provider: envoy-ai-gateway }\n",
+	"agentgateway":     minimal + toGateway + "gateway: { provider: agentgateway }\n",
+	"KEDA":             minimal + "autoscaling: { enabled: true, kind: ScaledObject, prometheusAddress: \"http://prometheus:9090\", target: { name: llama } }\n",
+	"KEDA by selector": "pool: { source: Selector, matchLabels: { app: llama } }\n" +
+		"autoscaling: { enabled: true, kind: ScaledObject, prometheusAddress: \"http://prometheus:9090\", target: { name: llama } }\n",
+	"sidecar": minimal + "envoy: { mode: sidecar, podMonitor: { enabled: true } }\n" + allPeers,
 	"standalone": "pool: { matchLabels: { app: llama }, targetPorts: [8000, 8001], appProtocol: kubernetes.io/h2c }\n" +
 		"envoy: { mode: standalone, serviceType: LoadBalancer, podMonitor: { enabled: true } }\n" + allPeers,
 	"long name standalone":  minimal + "fullnameOverride: " + strings.Repeat("a", 49) + "\nenvoy: { mode: standalone }\n",
@@ -69,6 +82,9 @@ topologySpreadConstraints: [ { maxSkew: 1, topologyKey: zone, whenUnsatisfiable:
 `,
 	"long name": minimal + "fullnameOverride: " + strings.Repeat("a", 49) + "\n",
 }
+
+// toGateway has a route that attaches to a Gateway.
+const toGateway = "httpRoute: { enabled: true, parentRefs: [ { name: gateway } ] }\n"
 
 const allPeers = `networkPolicy:
   enabled: true

@@ -11,7 +11,8 @@
 {{- if and (not $pool) $v.objectives }}
 {{- fail "objectives: need an InferencePool, but pool.source is Selector" }}
 {{- end }}
-{{- if and (not $pool) $v.httpRoute.enabled }}
+{{- include "weir.gatewayChecks" . }}
+{{- if and (not $pool) $v.httpRoute.enabled (not (include "weir.routesToService" .)) }}
 {{- fail "httpRoute.enabled: a route leads to an InferencePool, but pool.source is Selector" }}
 {{- end }}
 {{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) }}

@@ -1,0 +1,108 @@
+{{/* Parts of the objects of gateways (gateway.provider, docs/gateways.md). */}}
+
+{{/* Not empty if the HTTPRoute leads to the model servers' Service: Envoy Gateway alone knows no InferencePools. */}}
+{{- define "weir.routesToService" -}}
+{{- if eq .Values.gateway.provider "envoy-gateway" -}}
+true
+{{- end }}
+{{- end }}
+
+{{/* The configuration that a gateway needs. Values of `config` go before it. */}}
+{{- define "weir.gatewayConfig" -}}
+{{- if eq .Values.gateway.provider "gke" -}}
+# Its load balancers do not name their body modes.
+assumeFullDuplex: true
+{{- end }}
+{{- end }}
+
+{{/* The headers that clients must not send: those that config/envoy/recommended.yaml removes. */}}
+{{- define "weir.clientHeaders" -}}
+{{- $envoy := .Files.Get "files/envoy.yaml" | fromYaml }}
+{{- range (first (first (first $envoy.static_resources.listeners).filter_chains).filters).typed_config.http_filters }}
+{{- if eq .name "envoy.filters.http.header_mutation" }}
+{{- range .typed_config.mutations.request_mutations }}
+- {{ .remove }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* metadata of a policy for a Gateway, which has to be in its namespace; call with (dict "root" $ "parent" a parentRef). */}}
+{{- define "weir.clientPolicyMetadata" -}}
+{{- $namespace := .parent.namespace | default .root.Release.Namespace }}
+{{- $own := eq $namespace .root.Release.Namespace }}
+name: {{ ternary (include "weir.fullname" .root) (include "weir.clusterName" .root) $own }}{{ if gt (len .root.Values.httpRoute.parentRefs) 1 }}-{{ .parent.name }}{{ end }}
+namespace: {{ $namespace }}
+labels:
+  {{- include "weir.labels" (dict "root" .root "component" "gateway") | nindent 2 }}
+{{- end }}
+
+{{/* targetRefs of a policy for the HTTPRoute. */}}
+{{- define "weir.toRoute" -}}
+- { group: gateway.networking.k8s.io, kind: HTTPRoute, name: {{ include "weir.fullname" . }} }
+{{- end }}
+
+{{/* Envoy Gateway's circuit breakers: each waiting or running request counts, and its default is 1,024. */}}
+{{- define "weir.noCircuitBreaker" -}}
+maxConnections: 1000000
+maxPendingRequests: 1000000
+maxParallelRequests: 1000000
+{{- end }}
+
+{{/* A Go duration, such as 1m30s, in milliseconds. */}}
+{{- define "weir.longDuration" -}}
+{{- $ms := 0.0 }}
+{{- range regexFindAll "[0-9.]+(h|ms|m|s)" (toString .) -1 }}
+{{- $unit := regexFind "[hms]+$" . }}
+{{- $ms = addf $ms (mulf (float64 (trimSuffix $unit .)) (index (dict "h" 3600000.0 "m" 60000.0 "s" 1000.0 "ms" 1.0) $unit)) }}
+{{- end }}
+{{- int64 $ms }}
+{{- end }}
+
+{{/* The longest time that `config` lets a request wait, in milliseconds; 30 s unless it says another one. */}}
+{{- define "weir.longestWait" -}}
+{{- $queue := .Values.config.fairRequestQueue | default dict }}
+{{- $longest := include "weir.longDuration" ($queue.queueTTL | default "30s") | int64 }}
+{{- range .Values.config.tiers | default list }}
+{{- if .queueTimeout }}
+{{- $longest = max $longest (include "weir.longDuration" .queueTimeout | int64) }}
+{{- end }}
+{{- end }}
+{{- $longest }}
+{{- end }}
+
+{{/* Checks of the values of gateways; each message begins with the key. */}}
+{{- define "weir.gatewayChecks" -}}
+{{- $v := .Values }}
+{{- $config := $v.config | default dict }}
+{{- if and $v.gateway.provider (ne $v.envoy.mode "none") }}
+{{- fail (printf "gateway.provider: %s: has no use beside the chart's own Envoy; envoy.mode must be none" $v.gateway.provider) }}
+{{- end }}
+{{- if and $v.gateway.provider (ne $v.gateway.provider "istio") (not $v.httpRoute.enabled) }}
+{{- fail (printf "httpRoute.enabled: must be true, since gateway.provider is %s" $v.gateway.provider) }}
+{{- end }}
+{{- if eq $v.gateway.provider "envoy-gateway" }}
+{{- if not $v.pool.matchLabels }}
+{{- fail "pool.matchLabels: must have a label of the model servers' pods, by which Envoy Gateway finds them" }}
+{{- end }}
+{{- if le (include "weir.longDuration" $v.gateway.envoyGateway.messageTimeout | int64) (include "weir.longestWait" . | int64) }}
+{{- fail (printf "gateway.envoyGateway.messageTimeout: %s: must be above every queueTTL and queueTimeout in config" $v.gateway.envoyGateway.messageTimeout) }}
+{{- end }}
+{{- if and (eq $v.gateway.envoyGateway.responseBody "FullDuplexStreamed") (eq $v.pool.failureMode "FailOpen") }}
+{{- fail "gateway.envoyGateway.responseBody: FullDuplexStreamed: needs pool.failureMode FailClose" }}
+{{- end }}
+{{- end }}
+{{- if eq $v.gateway.provider "agentgateway" }}
+{{- range $config.tiers | default list }}
+{{- if .canPreempt }}
+{{- fail (printf "config.tiers: %s: canPreempt must be false, since with agentgateway a preempted request goes on at its engine" .name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and (has $v.gateway.provider (list "agentgateway" "envoy-ai-gateway")) (($config.scheduling | default dict).fallbacks) }}
+{{- fail (printf "config.scheduling.fallbacks: must be 0, since %s takes one address" $v.gateway.provider) }}
+{{- end }}
+{{- if and (eq $v.autoscaling.kind "ScaledObject") $v.autoscaling.enabled (not $v.autoscaling.prometheusAddress) }}
+{{- fail "autoscaling.prometheusAddress: must be the URL of Prometheus, since autoscaling.kind is ScaledObject" }}
+{{- end }}
+{{- end }}

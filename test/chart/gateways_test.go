@@ -1,0 +1,101 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// unchecked are combinations with objects of gateways whose definitions no module has: they are rendered only.
+var unchecked = map[string]struct {
+	values  string
+	objects []string // of the gateway
+}{
+	"GKE":      {"gateway: { provider: gke }\n", []string{"GCPBackendPolicy/llama-weir", "HealthCheckPolicy/llama-weir"}},
+	"kgateway": {"gateway: { provider: kgateway }\n", []string{"ListenerPolicy/llama-weir", "TrafficPolicy/llama-weir"}},
+}
+
+// They render, and attach to what is there.
+func TestUncheckedGateways(t *testing.T) {
+	for name, test := range unchecked {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := render(t, minimal, toGateway, test.values)
+			consistent(t, all)
+			for _, key := range test.objects {
+				o := all.get(t, key)
+				target := o.at("spec", "targetRef")
+				if target == nil {
+					target = o.at("spec", "targetRefs", 0)
+				}
+				to := object(target.(map[string]any))
+				if kind := to.text("kind"); kind != "Gateway" {
+					all.get(t, kind+"/"+to.text("name"))
+				} else if to.text("name") != "gateway" {
+					t.Errorf("%s attaches to the Gateway %s", key, to.text("name"))
+				}
+			}
+		})
+	}
+}
+
+// GKE's load balancers do not name their modes, so the configuration says what to assume, unless the values do.
+func TestAssumptionAboutGKE(t *testing.T) {
+	config := func(values ...string) string {
+		return render(t, append([]string{minimal, toGateway}, values...)...).get(t, "ConfigMap/llama-weir").text("data", "weir.yaml")
+	}
+	for name, test := range map[string]struct {
+		values, want string
+	}{
+		"GKE":           {"gateway: { provider: gke }\n", "assumeFullDuplex: true\n"},
+		"GKE, said so":  {"gateway: { provider: gke }\nconfig: { assumeFullDuplex: false }\n", "assumeFullDuplex: false\n"},
+		"another":       {"gateway: { provider: kgateway }\n", ""},
+		"no gateway":    {"", ""},
+		"Envoy Gateway": {"gateway: { provider: envoy-gateway }\n", ""},
+	} {
+		got := config(test.values)
+		if !strings.Contains(got, test.want) || test.want == "" && strings.Contains(got, "assumeFullDuplex") {
+			t.Errorf("%s: the configuration is\n%s", name, got)
+		}
+	}
+}
+
+// Policies for a Gateway take off all headers that the shipped Envoy takes off, in the namespace of each Gateway.
+func TestHeadersThatClientsMustNotSend(t *testing.T) {
+	shipped, err := envoyrun.Load("recommended")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, m := range envoyrun.List(shipped.Filter(envoyrun.HeaderFilter), "mutations", "request_mutations") {
+		want = append(want, envoyrun.Object(m)["remove"].(string))
+	}
+	two := "httpRoute: { enabled: true, parentRefs: [ { name: gateway }, { name: shared, namespace: gateways } ] }\n"
+	for provider, remove := range map[string][]any{
+		"envoy-gateway":    {"spec", "headers", "earlyRequestHeaders", "remove"},
+		"envoy-ai-gateway": {"spec", "headers", "earlyRequestHeaders", "remove"},
+		"kgateway":         {"spec", "default", "httpSettings", "earlyRequestHeaderModifier", "remove"},
+	} {
+		found := map[string]bool{}
+		for key, o := range render(t, minimal, two, "gateway: { provider: "+provider+" }\n") {
+			if o.text("spec", "targetRefs") == "" && o.at("spec", "targetRefs", 0) == nil ||
+				object(o.at("spec", "targetRefs", 0).(map[string]any)).text("kind") != "Gateway" {
+				continue
+			}
+			found[o.text("metadata", "namespace")+"/"+object(o.at("spec", "targetRefs", 0).(map[string]any)).text("name")] = true
+			if got := o.texts(remove...); len(want) == 0 || !slices.Equal(got, want) {
+				t.Errorf("%s removes %v, want %v", key, got, want)
+			}
+		}
+		if len(found) != 2 || !found[namespace+"/gateway"] || !found["gateways/shared"] {
+			t.Errorf("%s: the policies are for %v", provider, found)
+		}
+		for key := range render(t, minimal, two, "gateway: { provider: "+provider+", clientPolicy: false }\n") {
+			if strings.HasPrefix(key, "ClientTrafficPolicy/") || strings.HasPrefix(key, "ListenerPolicy/") {
+				t.Errorf("%s: %s is there although a policy of the operator's does the same", provider, key)
+			}
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package gateways
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/envoyrun"
+)
+
+// oneSlot is a configuration with one slot at each engine, where clients name their tiers.
+const oneSlot = `
+config:
+  profile: recommended
+  requestQueueController: { slotsPerBackend: 1 }
+  criticality: { header: x-tier }
+  tiers: [ { name: critical, canPreempt: true } ]
+`
+
+// headersOnly is another one, of requests whose bodies Weir never needs.
+const headersOnly = `
+config:
+  profile: wfq
+  requestBody: never
+  requestQueueController: { slotsPerBackend: 1 }
+`
+
+// fill has a request at each engine, and returns them with their answers.
+func (r *rig) fill(a ask) (at [2]*held, answers [2]<-chan answer) {
+	r.t.Helper()
+	for i := range at {
+		answers[i] = r.send(a)
+		at[i], _ = r.arrival()
+	}
+	return at, answers
+}
+
+// A request waits until the answer of one before it has ended, not only begun, and nothing is left in the end. So it is
+// whether Weir reads the body or not, and although Envoy Gateway's filter skips response trailers.
+func TestRequestsQueue(t *testing.T) {
+	for name, values := range map[string]string{"with the body": oneSlot, "by headers": headersOnly} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, options{values: values})
+			first, answers := r.fill(stream())
+			waiting := r.send(chat())
+			r.await(1, "weir_queue_length")
+			for _, h := range first {
+				close(h.begin)
+			}
+			r.await(2, "weir_extproc_response_headers_seconds_count")
+			r.await(1, "weir_queue_length")
+			r.await(2, "weir_stock_level")
+			r.none()
+			close(first[0].end)
+			third, e := r.arrival()
+			if got := third.header.Get("x-gateway-destination-endpoint"); got != e.address() {
+				t.Errorf("the request for %s is at %s", got, e.address())
+			}
+			if want := chat().body; third.body != want {
+				t.Errorf("the engine got the body %q, want %q", third.body, want)
+			}
+			close(first[1].end)
+			third.answered()
+			for _, a := range []<-chan answer{answers[0], answers[1], waiting} {
+				served(t, "a request", a)
+			}
+			r.settled()
+			if n := r.value("weir_requests_total", `outcome="dispatched"`); n != 3 {
+				t.Errorf("%v requests were dispatched", n)
+			}
+		})
+	}
+}
+
+// A request without a body holds its place until its answer has ended, too.
+func TestRequestWithoutABody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: oneSlot})
+	answers := r.send(ask{method: http.MethodGet})
+	h, _ := r.arrival()
+	close(h.begin)
+	r.await(1, "weir_extproc_response_headers_seconds_count")
+	r.await(1, "weir_stock_level")
+	r.await(1, "weir_extproc_streams")
+	close(h.end)
+	served(t, "the request", answers)
+	r.settled()
+}
+
+// A critical request takes the place of a sheddable one that is not answered yet: its client gets a 503, and the engine
+// is rid of it.
+func TestPreemption(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: oneSlot})
+	victims, answers := r.fill(chat("x-tier", "sheddable"))
+	urgent := r.send(chat("x-tier", "critical"))
+	var lost int
+	select {
+	case <-victims[0].gone:
+	case <-victims[1].gone:
+		lost = 1
+	case <-time.After(patience):
+		t.Fatal("no engine is rid of its request")
+	}
+	if got := <-answers[lost]; got.status != http.StatusServiceUnavailable || got.reason() != "preempted" {
+		t.Errorf("the victim got status %d, reason %q, %v", got.status, got.reason(), got.err)
+	}
+	h, _ := r.arrival()
+	h.answered()
+	served(t, "the critical request", urgent)
+	victims[1-lost].answered()
+	served(t, "the other sheddable request", answers[1-lost])
+	r.settled()
+	if n := r.value("weir_preempted_total", `victim_tier="sheddable"`, `by_tier="critical"`); n != 1 {
+		t.Errorf("%v requests were preempted", n)
+	}
+}
+
+// A client chooses neither a model server nor its tenant.
+func TestForgedHeaders(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: oneSlot})
+	foreign := newEngine(t)
+	answers := r.send(chat("x-gateway-destination-endpoint", foreign.address(), "x-llm-d-inference-fairness-id", "another"))
+	h, e := r.arrival()
+	if got := h.header.Get("x-gateway-destination-endpoint"); got != e.address() {
+		t.Errorf("the request for %s is at %s", got, e.address())
+	}
+	h.answered()
+	served(t, "the request", answers)
+	r.settled()
+	if strings.Contains(r.metrics(), `flow="another"`) {
+		t.Error("the client has chosen its flow")
+	}
+	if len(foreign.arrived) != 0 {
+		t.Error("a request went to the address that a client named")
+	}
+}
+
+// Nor while Weir is away, and requests go past it at once; but without the chart's policy for the Gateway a client's
+// header arrives, and chooses.
+func TestForgedHeadersPastWeir(t *testing.T) {
+	for name, test := range map[string]struct {
+		values  string
+		arrives bool
+	}{
+		"with the policy":    {"", false},
+		"without the policy": {"gateway: { clientPolicy: false }\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, options{values: test.values, edit: func(_ *testing.T, b envoyrun.Bootstrap) {
+				resolve(b.Cluster(envoyrun.WeirCluster), "127.0.0.1:1") // where nobody listens
+			}})
+			named := r.engines[1]
+			answers := r.send(chat("x-gateway-destination-endpoint", named.address()))
+			h, e := r.arrival()
+			if got := h.header.Get("x-gateway-destination-endpoint") == named.address(); got != test.arrives || got && e != named {
+				t.Errorf("the client's header arrives: %v, at %s", got, e.address())
+			}
+			h.answered()
+			served(t, "the request", answers)
+		})
+	}
+}
+
+// Weir counts the tokens of an answer whose body it sees, and knows none of others.
+func TestUsage(t *testing.T) {
+	for name, test := range map[string]struct {
+		values string
+		input  float64
+	}{
+		"headers": {oneSlot, 0},
+		"body":    {oneSlot + "gateway: { envoyGateway: { responseBody: Streamed } }\n", 7},
+		"duplex":  {oneSlot + "pool: { failureMode: FailClose }\ngateway: { envoyGateway: { responseBody: FullDuplexStreamed } }\n", 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, options{values: test.values})
+			answers := r.send(chat())
+			h, _ := r.arrival()
+			h.answered()
+			if got := served(t, "the request", answers); !strings.Contains(got.body, `"total_tokens":12`) {
+				t.Errorf("the client got %q", got.body)
+			}
+			r.settled()
+			if got := r.value("weir_extproc_usage_tokens_total", `kind="input"`); got != test.input {
+				t.Errorf("%v tokens were read, want %v", got, test.input)
+			}
+			if got := r.value("weir_extproc_usage_unknown_total"); (got == 1) != (test.input == 0) {
+				t.Errorf("%v requests are without usage", got)
+			}
+		})
+	}
+}
+
+// Envoy Gateway gives the stream to Weir a timeout of 10 s, and no way to change it. It does not end a request that
+// waits longer: here it is 200 ms, and Weir's own TTL ends the request.
+func TestTimeoutOfTheStream(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{
+		values: oneSlot + "  fairRequestQueue: { queueTTL: 1s }\n",
+		edit: func(t *testing.T, b envoyrun.Bootstrap) {
+			service := envoyrun.Object(extProc(t, b), "grpc_service")
+			if service["timeout"] != "10s" {
+				t.Errorf("the timeout is %v", service["timeout"])
+			}
+			service["timeout"] = "0.2s"
+		},
+	})
+	running, answers := r.fill(chat())
+	if got := <-r.send(chat()); got.status != http.StatusTooManyRequests && got.status != http.StatusServiceUnavailable || got.reason() != "ttl-expired" {
+		t.Errorf("status %d, reason %q, %v", got.status, got.reason(), got.err)
+	}
+	for i, h := range running {
+		h.answered()
+		served(t, "a request", answers[i])
+	}
+	r.settled()
+}
+
+// extProc returns the ext_proc filter.
+func extProc(t *testing.T, b envoyrun.Bootstrap) map[string]any {
+	t.Helper()
+	filter := b.Filter("envoy.filters.http.ext_proc/" + weirCluster)
+	if filter == nil {
+		t.Fatalf("the filters are %v", b.Filters())
+	}
+	return filter
+}
+
+// A Weir that is stopped goes unnoticed for messageTimeout; then requests go past it.
+func TestStuckWeir(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: oneSlot +
+		"  fairRequestQueue: { queueTTL: 500ms }\ngateway: { envoyGateway: { messageTimeout: 1s } }\n"})
+	if err := r.epp.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	answers := r.send(chat())
+	h, _ := r.arrival()
+	if waited := time.Since(began); waited < time.Second {
+		t.Errorf("the request went past Weir after %s", waited)
+	}
+	if got := h.header.Values("x-gateway-destination-endpoint"); len(got) != 0 {
+		t.Errorf("it has the destination %v", got)
+	}
+	h.answered()
+	served(t, "the request", answers)
+	if err := r.epp.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Weir serves with a certificate of its own, which Envoy does not verify.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: oneSlot, secure: []string{}})
+	answers := r.send(chat())
+	h, e := r.arrival()
+	if got := h.header.Get("x-gateway-destination-endpoint"); got != e.address() {
+		t.Errorf("the request for %q is at %s", got, e.address())
+	}
+	h.answered()
+	served(t, "the request", answers)
+	r.settled()
+}
+
+// The filters are in the order that Weir needs: whole requests only.
+func TestOrderOfFilters(t *testing.T) {
+	t.Parallel()
+	newRig(t, options{edit: func(t *testing.T, b envoyrun.Bootstrap) {
+		if got := strings.Join(b.Filters(), " "); !strings.Contains(got, "envoy.filters.http.buffer envoy.filters.http.ext_proc/") {
+			t.Errorf("the filters are %s", got)
+		}
+	}})
+}

@@ -1,0 +1,350 @@
+package gateways
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/scene"
+)
+
+// patience is the longest wait for something that happens at once on an idle machine.
+const patience = 20 * time.Second
+
+// path is that of all requests.
+const path = "/v1/chat/completions"
+
+// engine is a model server whose requests wait for the test.
+type engine struct {
+	*httptest.Server
+	arrived chan *held // each request, as it comes
+}
+
+// held is a request at an engine.
+type held struct {
+	header http.Header
+	body   string
+	gone   <-chan struct{} // closed when Envoy has given the request up
+	begin  chan struct{}   // closed by the test: the answer's headers and its first part are sent
+	end    chan struct{}   // closed by the test: the answer ends
+}
+
+// answered lets the request be answered.
+func (h *held) answered() {
+	close(h.begin)
+	close(h.end)
+}
+
+func newEngine(t *testing.T) *engine {
+	e := &engine{arrived: make(chan *held, 100)}
+	e.Server = httptest.NewServer(http.HandlerFunc(e.serve))
+	t.Cleanup(func() {
+		e.CloseClientConnections()
+		e.Close()
+	})
+	return e
+}
+
+func (e *engine) address() string { return e.Listener.Addr().String() }
+
+func (e *engine) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != path { // epp's own questions
+		http.NotFound(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	h := &held{header: r.Header, body: string(body), gone: r.Context().Done(), begin: make(chan struct{}), end: make(chan struct{})}
+	e.arrived <- h
+	parts := []string{`{"id":"x","object":"chat.completion","model":"m",`, `"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}`}
+	w.Header().Set("content-type", "application/json")
+	if strings.Contains(h.body, `"stream":true`) {
+		w.Header().Set("content-type", "text/event-stream")
+		parts = []string{"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n", "data: [DONE]\n\n"}
+	}
+	for i, wait := range []chan struct{}{h.begin, h.end} {
+		select {
+		case <-wait:
+		case <-h.gone:
+			return
+		}
+		_, _ = io.WriteString(w, parts[i])
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// rig is an Envoy as Envoy Gateway would configure it, with epp and two engines.
+type rig struct {
+	t       *testing.T
+	engines []*engine
+	epp     *scene.EPP
+	envoy   *envoyrun.Envoy
+	output  []byte // of egctl
+}
+
+// options change a rig.
+type options struct {
+	values string                                   // of the chart, on top of base; TLS is off unless secure
+	secure []string                                 // further flags of epp, which serves over TLS
+	others []map[string]any                         // more objects of the cluster
+	edit   func(t *testing.T, b envoyrun.Bootstrap) // changes what egctl has made
+}
+
+func newRig(t *testing.T, o options) *rig {
+	t.Helper()
+	r := &rig{t: t}
+	s := scene.New(context.Background(), t.TempDir())
+	t.Cleanup(func() { _ = s.Close() })
+	var addresses []string
+	for range 2 {
+		e := newEngine(t)
+		r.engines, addresses = append(r.engines, e), append(addresses, e.address())
+	}
+	values := []string{base, o.values}
+	flags := append([]string{"--secure-serving=true"}, o.secure...)
+	if o.secure == nil {
+		values, flags = append(values, "tls: { enabled: false }\n"), nil
+	}
+	all := render(t, values...)
+	var err error
+	r.epp, err = s.EPP(scene.EPPOptions{
+		Binary: binaries.Path(binaries.EPP), Endpoints: addresses, Flags: flags, Config: config(t, all),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.output = translate(t, all, o.others...)
+	r.envoy = r.start(s, bootstrap(t, r.output), o.edit)
+	return r
+}
+
+// config returns Weir's configuration out of the chart's ConfigMap, as a scene wants it.
+func config(t *testing.T, all []map[string]any) string {
+	t.Helper()
+	var document map[string]any
+	text := envoyrun.Object(find(t, all, "ConfigMap", fullname), "data")["weir.yaml"]
+	if err := yaml.Unmarshal([]byte(fmt.Sprint(text)), &document); err != nil {
+		t.Fatal(err)
+	}
+	delete(document, "apiVersion")
+	delete(document, "kind")
+	short, err := yaml.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(short)
+}
+
+// start starts Envoy. Its clusters keep every field that egctl has made, but for the addresses of their endpoints.
+func (r *rig) start(s *scene.Scene, made envoyrun.Bootstrap, edit func(*testing.T, envoyrun.Bootstrap)) *envoyrun.Envoy {
+	r.t.Helper()
+	text, err := json.Marshal(made)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	file := filepath.Join(s.Dir(), "translated.json")
+	// envoyrun gives addresses to clusters by these names.
+	renamed := strings.NewReplacer(`"`+weirCluster+`"`, `"`+envoyrun.WeirCluster+`"`, `"`+modelsCluster+`"`, `"`+envoyrun.ModelServersCluster+`"`).Replace(string(text))
+	if err := os.WriteFile(file, []byte(renamed), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	kept, err := envoyrun.Load(file)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	envoy, err := s.Envoy("envoy", envoyrun.Options{
+		Config: file, Weir: r.epp.Address, ModelServers: []string{r.engines[0].address(), r.engines[1].address()},
+		Edit: func(b envoyrun.Bootstrap) error {
+			resources := envoyrun.Object(b, "static_resources")
+			resources["clusters"] = envoyrun.List(kept, "static_resources", "clusters")
+			resolve(b.Cluster(envoyrun.WeirCluster), r.epp.Address)
+			resolve(b.Cluster(envoyrun.ModelServersCluster), r.engines[0].address(), r.engines[1].address())
+			if edit != nil {
+				edit(r.t, b)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return envoy
+}
+
+// resolve replaces the one endpoint of a cluster, the address or the name of a Service, by those of its pods.
+func resolve(cluster map[string]any, addresses ...string) {
+	locality := envoyrun.Object(cluster, "load_assignment", "endpoints", 0)
+	one := envoyrun.Object(locality, "lb_endpoints", 0)
+	var all []any
+	for _, address := range addresses {
+		host, port, _ := strings.Cut(address, ":")
+		endpoint := maps.Clone(one)
+		endpoint["endpoint"] = map[string]any{"address": map[string]any{
+			"socket_address": map[string]any{"address": host, "port_value": json.Number(port)},
+		}}
+		all = append(all, endpoint)
+	}
+	locality["lb_endpoints"] = all
+}
+
+// ask is a request of a client.
+type ask struct {
+	method, body string
+	header       []string
+}
+
+// chat returns a request for a chat completion.
+func chat(header ...string) ask {
+	return ask{http.MethodPost, `{"model":"m","messages":[{"role":"user","content":"hello"}]}`, header}
+}
+
+// stream returns one for a streamed answer.
+func stream(header ...string) ask {
+	return ask{http.MethodPost, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}`, header}
+}
+
+// answer is what a client got.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	err    error
+}
+
+func (a answer) reason() string { return a.header.Get("x-weir-reason") }
+
+// send sends a request, and returns where its answer comes.
+func (r *rig) send(a ask) <-chan answer {
+	answers := make(chan answer, 1)
+	request, err := http.NewRequestWithContext(r.t.Context(), a.method, r.envoy.URL()+path, strings.NewReader(a.body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	request.Header.Set("content-type", "application/json")
+	for i := 0; i < len(a.header); i += 2 {
+		request.Header.Set(a.header[i], a.header[i+1])
+	}
+	go func() {
+		var got answer
+		response, err := http.DefaultClient.Do(request)
+		if got.err = err; err == nil {
+			text, err := io.ReadAll(response.Body)
+			got = answer{response.StatusCode, response.Header, string(text), err}
+			_ = response.Body.Close()
+		}
+		answers <- got
+	}()
+	return answers
+}
+
+// arrival returns the next request that comes to an engine, and the engine.
+func (r *rig) arrival() (*held, *engine) {
+	r.t.Helper()
+	select {
+	case h := <-r.engines[0].arrived:
+		return h, r.engines[0]
+	case h := <-r.engines[1].arrived:
+		return h, r.engines[1]
+	case <-time.After(patience):
+		r.t.Fatal("no request comes to an engine")
+		return nil, nil
+	}
+}
+
+// none checks that no request is at an engine that the test does not know of.
+func (r *rig) none() {
+	r.t.Helper()
+	if n := len(r.engines[0].arrived) + len(r.engines[1].arrived); n != 0 {
+		r.t.Errorf("%d requests more are at the engines", n)
+	}
+}
+
+func served(t *testing.T, what string, answers <-chan answer) answer {
+	t.Helper()
+	select {
+	case got := <-answers:
+		if got.err != nil || got.status != http.StatusOK {
+			t.Fatalf("%s: status %d, %v: %s", what, got.status, got.err, got.body)
+		}
+		return got
+	case <-time.After(patience):
+		t.Fatalf("%s is not answered", what)
+		return answer{}
+	}
+}
+
+func (r *rig) metrics() string {
+	r.t.Helper()
+	response, err := http.Get(r.epp.MetricsURL + "/metrics")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// value returns the sum of a metric's series with these labels in them.
+func (r *rig) value(name string, labels ...string) (sum float64) {
+	r.t.Helper()
+	for line := range strings.Lines(r.metrics()) {
+		m := series.FindStringSubmatch(line)
+		if m == nil || m[1] != name {
+			continue
+		}
+		has := true
+		for _, l := range labels {
+			has = has && strings.Contains(m[2], l)
+		}
+		if has {
+			n, err := strconv.ParseFloat(m[3], 64)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			sum += n
+		}
+	}
+	return sum
+}
+
+var series = regexp.MustCompile(`^(\w+)(\{.*\})? (\S+)\n$`)
+
+// await waits until a metric has a value.
+func (r *rig) await(want float64, name string, labels ...string) {
+	r.t.Helper()
+	var got float64
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if got = r.value(name, labels...); got == want {
+			return
+		}
+	}
+	r.t.Fatalf("%s%v is %v, want %v", name, labels, got, want)
+}
+
+// settled waits until nothing waits or runs.
+func (r *rig) settled() {
+	r.t.Helper()
+	r.await(0, "weir_queue_length")
+	r.await(0, "weir_stock_level")
+	r.await(0, "weir_extproc_streams")
+}
