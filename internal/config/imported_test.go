@@ -125,6 +125,7 @@ func TestImportsRefuse(t *testing.T) {
 		"plugins: []\nflowControl: {saturationDetector: {pluginRef: a}}":           `pluginRef: "a": must be the name of one of the plugins`,
 		"plugins: []\nflowControl: {priorityBands: [{priority: 1},{priority: 1}]}": "flowControl.priorityBands[1].priority",
 		"router: {modelServers: {protocol: quic}}":                                 `router.modelServers.protocol: "quic"`,
+		"inferenceExtension: {flags: [{value: 1}]}":                                `inferenceExtension.flags[0].name: "": must be the name of a flag`,
 		"router: {epp: {flags: {v: much}}}":                                        `router.epp.flags.v: "much"`,
 	} {
 		if _, err := ImportLLMD([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

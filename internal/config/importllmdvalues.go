@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -22,6 +24,7 @@ var llmdValues = map[string]string{
 	"httpRoute.create": "httpRoute.enabled", "httpRoute.enabled": "httpRoute.enabled", "httpRoute.parentRefs": "httpRoute.parentRefs",
 	"httpRoute.hostnames": "httpRoute.hostnames", "monitoring.prometheus.enabled": "metrics.serviceMonitor.enabled",
 	"monitoring.interval": "metrics.serviceMonitor.interval", "monitoring.prometheus.auth.enabled": "metrics.auth.enabled",
+	"monitoring.prometheus.extraLabels": "metrics.serviceMonitor.labels", "epp.enableLeaderElection": "leaderElection.enabled",
 }
 
 // llmdValuesInstead has Weir's place of their other values.
@@ -30,12 +33,21 @@ var llmdValuesInstead = map[string]string{
 	"epp.extProcPort":                   "the ports are 9002, 9003 and 9090",
 	"epp.grpcHealthPort":                "the ports are 9002, 9003 and 9090",
 	"epp.extraContainerPorts.":          "the ports are 9002, 9003 and 9090",
+	"epp.metricsPort":                   "the ports are 9002, 9003 and 9090",
 	"extraServicePorts.":                "the ports are 9002, 9003 and 9090",
 	"epp.deploymentStrategy.":           "a rolling update works, with --wait too",
 	"epp.autoscaling.":                  "more replicas are no more throughput, since one has the queue",
 	"epp.terminationGracePeriodSeconds": "drainSeconds + drainMarginSeconds",
 	"modelServers.type":                 "engines are recognised by their metrics",
 	"provider.":                         "create the DestinationRule or the health check policy of your gateway yourself (docs/kubernetes.md#gateways)",
+	"gke.":                              "create the health check policy of your gateway yourself (docs/kubernetes.md#gateways)",
+	"istio.":                            "create the DestinationRule of Weir's Service yourself (docs/llm-d.md#moving-a-live-pool)",
+	"sidecar.":                          "a container that is no Envoy needs a Deployment of its own",
+	"httpRoute.requestTimeout":          "the chart's route has no time limit, since requests wait",
+	"inferencePool.apiVersion":          "the chart's pool is of inference.networking.k8s.io/v1",
+	"epp.latencyPredictor.":             "Weir predicts no latencies",
+	"latencyPredictor.":                 "Weir predicts no latencies",
+	"tokenizer.":                        "prompts are measured by their bytes (docs/tokens.md)",
 	"tracing.":                          "docs/tracing.md",
 	"monitoring.":                       "metrics (charts/weir/README.md)",
 }
@@ -63,10 +75,16 @@ func (im *llmdImport) values(root *yaml.Node) {
 				im.value("pool.targetPorts", []int64{im.whole(path, value, 1, 65535)})
 			case short == "modelServers.protocol":
 				im.protocol(path, value)
-			case short == "proxy.enabled" || short == "sidecar.enabled":
+			case short == "monitoring.prometheus.auth.secretName": // of a service account's token
+				im.value("metrics.auth.tokenSecret", map[string]any{"name": im.text(path, value), "key": "token"})
+			case short == "proxy.enabled":
 				if im.plain(path, value) == true {
 					im.value("envoy.mode", "sidecar")
 				}
+			case short == "sidecar":
+				im.sidecar(path, value)
+			case short == "tracing":
+				im.tracing(path, value)
 			case short == "httpRoute.inferenceGatewayName":
 				im.value("httpRoute.parentRefs", []any{map[string]any{"name": im.text(path, value)}})
 			case short == "proxy.mode":
@@ -109,15 +127,77 @@ func llmdPath(path string) string {
 				return rest
 			}
 		}
+		switch rest {
+		case "failureMode":
+			return "inferencePool." + rest
+		case "trace":
+			return "tracing"
+		}
 		return "epp." + rest
 	}
 	if rest, ok := strings.CutPrefix(path, "inferencePool.modelServers."); ok {
 		return "modelServers." + rest
 	}
-	if path == "inferencePool.modelServerType" {
+	if rest, ok := strings.CutPrefix(path, "experimentalHttpRoute."); ok {
+		return "httpRoute." + rest
+	}
+	switch path {
+	case "inferencePool.modelServerType":
 		return "modelServers.type"
+	case "inferencePool.modelServerProtocol":
+		return "modelServers.protocol"
 	}
 	return path
+}
+
+// sidecar converts a container beside their picker, which Weir's chart has if it is an Envoy.
+func (im *llmdImport) sidecar(path string, node *yaml.Node) {
+	enabled, envoy := false, false
+	im.pairs(path, node, func(key, path string, value *yaml.Node) {
+		switch key {
+		case "enabled":
+			enabled = im.plain(path, value) == true
+		case "name", "image":
+			envoy = envoy || strings.Contains(fmt.Sprint(im.plain(path, value)), "envoy")
+		}
+	})
+	switch {
+	case enabled && envoy:
+		im.value("envoy.mode", "sidecar")
+	case enabled:
+		im.ignored = append(im.ignored, "sidecar")
+	}
+}
+
+// tracing converts their tracing, whose sampler is parentbased_traceidratio unless another one is named. Without the URL of
+// a collector Weir's chart has none.
+func (im *llmdImport) tracing(path string, node *yaml.Node) {
+	enabled, texts := false, map[string]string{}
+	im.pairs(path, node, func(key, path string, value *yaml.Node) {
+		switch key {
+		case "enabled":
+			enabled = im.plain(path, value) == true
+		case "sampling":
+			im.pairs(path, value, func(key, path string, value *yaml.Node) { texts[key] = im.text(path, value) })
+		default:
+			texts[key] = im.text(path, value)
+		}
+	})
+	switch {
+	case !enabled:
+		return
+	case texts["otelExporterEndpoint"] == "":
+		im.note("tracing.enabled: left out, since tracing.endpoint must be the URL of a collector")
+		return
+	}
+	im.value("tracing.enabled", true)
+	im.value("tracing.endpoint", texts["otelExporterEndpoint"])
+	if arg := texts["samplerArg"]; arg != "" {
+		im.value("tracing.sampler", cmp.Or(texts["sampler"], "parentbased_traceidratio"))
+		im.value("tracing.samplerArg", arg)
+	} else if sampler := texts["sampler"]; sampler != "" {
+		im.value("tracing.sampler", sampler)
+	}
 }
 
 // configText converts a file of the values' plugins.
@@ -193,8 +273,7 @@ var llmdFlags = map[string]string{
 
 // flags converts the flags of their picker: those with a value of the chart, and the others as they are, since epp knows them.
 func (im *llmdImport) flags(path string, node *yaml.Node) {
-	flags := map[string]string{}
-	im.pairs(path, node, func(flag, path string, value *yaml.Node) { flags[flag] = im.text(path, value) })
+	flags := im.given(path, node)
 	var extra []any
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		of, known := llmdFlags[flag]
@@ -220,4 +299,24 @@ func (im *llmdImport) flags(path string, node *yaml.Node) {
 	if len(extra) > 0 {
 		im.value("extraArgs", extra)
 	}
+}
+
+// given returns the flags that values name: a mapping or, in older charts of GIE's, a list of names and values.
+func (im *llmdImport) given(path string, node *yaml.Node) map[string]string {
+	flags := map[string]string{}
+	n := im.at(path, node)
+	if n == nil || n.Kind != yaml.SequenceNode {
+		im.pairs(path, node, func(flag, path string, value *yaml.Node) { flags[flag] = im.text(path, value) })
+		return flags
+	}
+	im.items(path, n, func(path string, node *yaml.Node) {
+		texts := map[string]string{}
+		im.pairs(path, node, func(key, path string, value *yaml.Node) { texts[key] = im.text(path, value) })
+		if texts["name"] == "" {
+			im.problems.add(join(path, "name"), "", "must be the name of a flag")
+			return
+		}
+		flags[texts["name"]] = texts["value"]
+	})
+	return flags
 }

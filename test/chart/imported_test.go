@@ -10,7 +10,7 @@ import (
 
 // The chart takes the values that weir config import makes of llm-d's and GIE's, and the configuration in them is valid.
 func TestChartTakesImportedValues(t *testing.T) {
-	for file, replicas := range map[string]string{"flowcontrol": "2", "gie": "1"} {
+	for file, replicas := range map[string]string{"flowcontrol": "2", "gie": "1", "gie-older": "2"} {
 		im, err := config.ImportLLMD([]byte(readFile(t, "../../internal/config/testdata/llm-d/"+file+".yaml")))
 		if err != nil {
 			t.Fatal(err)

@@ -53,6 +53,11 @@ experimentalHttpRoute: { enabled: true, inferenceGatewayName: inference-gateway 
 
 			p.installWeir(test.from, test.ours)
 			p.selectsItsOwn()
+			for _, kind := range []string{"inferencepools", "httproutes"} {
+				if all := p.kubectl("get", kind, "--output", "jsonpath={.items[*].metadata.name}"); all != "demo" {
+					t.Errorf("beside theirs there are the %s %s", kind, all)
+				}
+			}
 			p.refer("weir")
 			p.served(p.weir)
 			p.kubectl("scale", "deployment/demo-epp", "--replicas=0")
