@@ -93,3 +93,43 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("%v, want line %d", f, line)
 	}
 }
+
+// The endpoints of a bootstrap's cluster are read from the file that it names; a file that cannot be read is named.
+func TestDoctorReadsEndpoints(t *testing.T) {
+	text, err := os.ReadFile(recommendedEnvoy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	listed, envoy := filepath.Join(dir, "eds.yaml"), filepath.Join(dir, "envoy.yaml")
+	own := strings.Replace(string(text), "path: config/envoy/eds/model_servers.yaml", "path: "+listed, 1)
+	if err := os.WriteFile(envoy, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		endpoints string // what the file is a list of; "" for none
+		says      []string
+	}{
+		{"", []string{"not checked: endpoints file " + listed, "no such file", "findings: 0\n"}},
+		{"endpoints: [{ address: \"127.0.0.1:8001\" }, { address: \"127.0.0.1:8002\" }, { address: \"127.0.0.1:8003\" }]", []string{
+			"endpoint-only-in-weir: ", "at      " + listed + ": resources[0].endpoints[0].lb_endpoints\n", "lacks 127.0.0.1:8004", "findings: 1\n",
+		}},
+	} {
+		var stdout, stderr bytes.Buffer
+		if c.endpoints != "" {
+			in := filepath.Join(dir, "endpoints.yaml")
+			if err := os.WriteFile(in, []byte(c.endpoints), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if code := runEnvoy([]string{"endpoints", in, listed}, &stdout, &stderr); code != 0 {
+				t.Fatal(stderr.String())
+			}
+		}
+		runDoctor(append([]string{envoy}, asShipped...), &stdout, &stderr)
+		for _, want := range c.says {
+			if !strings.Contains(stdout.String(), want) {
+				t.Errorf("%q: no %q in\n%s%s", c.endpoints, want, &stdout, &stderr)
+			}
+		}
+	}
+}

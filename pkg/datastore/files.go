@@ -11,8 +11,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Changes are read once the files have been quiet for QuietTime (or Files.Quiet), so that a half-written file is not read, but at most
-// quietAtMost after the first event.
+// Changes are read once the files have been quiet for QuietTime, or Files.Quiet, so that a half-written file is not read,
+// but at most quietAtMost after the first event.
 const (
 	QuietTime   = 50 * time.Millisecond
 	quietAtMost = time.Second
