@@ -42,7 +42,7 @@ func runCollect(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	if !reached {
-		_, _ = fmt.Fprintln(stderr, "weir collect: no epp has told its status: nothing is written")
+		_, _ = fmt.Fprintln(stderr, "weir collect: no epp answers at an --address: nothing is written")
 		return 2
 	}
 	if *out == "" {

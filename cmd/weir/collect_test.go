@@ -28,7 +28,7 @@ func TestCollectCommand(t *testing.T) {
 	checkCommands(t, map[string]commandTest{
 		"the file is there":   {args, 1, nil, []string{"--out: open " + out + ": file exists"}},
 		"to standard output":  {[]string{"collect", "--address=" + address, "--metrics-address=", "--envoy-address=", "--out=-"}, 0, []string{"weir-collect/manifest.json"}, nil},
-		"nobody answers":      {[]string{"collect", "--address=" + gone, "--metrics-address=", "--envoy-address=", "--out=" + out + "2"}, 2, nil, []string{"no epp has told its status: nothing is written"}},
+		"nobody answers":      {[]string{"collect", "--address=" + gone, "--metrics-address=", "--envoy-address=", "--out=" + out + "2"}, 2, nil, []string{"no epp answers at an --address: nothing is written"}},
 		"an address is wrong": {[]string{"collect", "--address=:"}, 2, nil, []string{`--address: ":": must be HOST:PORT`}},
 	})
 	if _, err := os.Stat(out + "2"); err == nil {

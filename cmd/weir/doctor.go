@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/datastore"
 	"github.com/weir-epp/weir/pkg/datastore/kube"
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 const doctorUsage = `Usage:
@@ -99,7 +101,9 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case err != nil:
-		_, _ = fmt.Fprintf(stderr, "weir doctor: %v\n", printableLine(err.Error()))
+		for i, line := range strings.Split(err.Error(), "\n") { // one for each problem of a file
+			_, _ = fmt.Fprintf(stderr, "%s%s\n", []string{"weir doctor: ", ""}[min(i, 1)], printableLine(line))
+		}
 		return unreadable
 	case len(report.Findings) > 0:
 		return hasTraps
@@ -199,6 +203,16 @@ func (f *doctorFlags) weir(options app.Options, document config.Document) (docto
 	if f.epp.Given("secure-serving") || options.CertPath != "" || options.ClientCAFile != "" {
 		w.TLS = &options.SecureServing
 	}
+	if len(options.Endpoints) > 0 {
+		_, err := datastore.ParseEndpoints(options.Endpoints)
+		var problems []error
+		for _, p := range invalid.Of(err) {
+			problems = append(problems, errors.New(p.Text(func(invalid.Path) string { return "--endpoints" })))
+		}
+		if err != nil {
+			return w, errors.Join(problems...)
+		}
+	}
 	if options.EndpointsFile != "" {
 		listed, err := readEndpoints(options.EndpointsFile)
 		if err != nil {
@@ -228,6 +242,9 @@ func (f *doctorFlags) read(name string) ([]byte, error) {
 		from = answer
 	default:
 		file, err := os.Open(name)
+		if _, _, isAddress := net.SplitHostPort(name); err != nil && isAddress == nil {
+			return nil, fmt.Errorf("%w; the URL of an admin interface begins with http://", err)
+		}
 		if err != nil {
 			return nil, err
 		}

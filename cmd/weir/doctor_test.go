@@ -64,6 +64,9 @@ func TestDoctor(t *testing.T) {
 		{[]string{file, "--config-file=/none"}, 2, "--config-file"},
 		{[]string{file, "--config-text=a: 1"}, 2, "--config-text"},
 		{[]string{file, "--endpoints-file=/none"}, 2, "--endpoints-file"},
+		{[]string{file, "--endpoints=engine:8000,10.0.0.1"}, 2, `
+--endpoints: "10.0.0.1" has no port`},
+		{[]string{"localhost:9901"}, 2, "begins with http://"},
 		{[]string{file, "--certificate-secret=a"}, 2, "for --kubernetes only"},
 		{[]string{"--kubernetes"}, 2, "needs --pool-name or --endpoint-selector"},
 		{[]string{"--help"}, 0, "--ignore"},

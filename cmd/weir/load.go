@@ -185,6 +185,9 @@ func (o *loadOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	if err == nil && figures.All.Answered == 0 {
 		err = fmt.Errorf("%s answered none of %d requests", o.to, figures.All.Requests)
+		if failed := report.Tracks[0].Results; len(failed) > 0 && failed[0].Err != nil {
+			err = fmt.Errorf("%w; the first: %w", err, failed[0].Err)
+		}
 	}
 	return err
 }

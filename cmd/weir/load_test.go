@@ -31,7 +31,7 @@ func TestLoadErrors(t *testing.T) {
 		"none.jsonl --to=http://127.0.0.1:1":            "none.jsonl",
 		"t.jsonl --to=http://127.0.0.1:1":               "t.jsonl: line 2: timestamp: missing",
 		"w.yaml --to=http://127.0.0.1:1":                "w.yaml: invalid, 3 problems:",
-		"late.csv --to=http://127.0.0.1:1 --timeout 1s": "http://127.0.0.1:1 answered none of 1 requests",
+		"late.csv --to=http://127.0.0.1:1 --timeout 1s": "http://127.0.0.1:1 answered none of 1 requests; the first: ",
 	} {
 		var out, errs bytes.Buffer
 		code := runLoad(strings.Fields(args), &out, &errs)

@@ -22,7 +22,7 @@ type command struct {
 // commands are all subcommands, in the order in which help lists them.
 func commands() []command {
 	return []command{
-		{"config", "show a profile or a file in full, check a file, or import one of SMG's", runConfig},
+		{"config", "show a profile or a file in full, check a file, or import another router's", runConfig},
 		{"demo", "a noisy tenant beside a quiet one, then a bulk flood beside interactive requests, each without and with; 80 s", runDemo},
 		{"bench", "measure a flood beside a quiet tenant, or the cost of Weir", runBench},
 		{"doctor", "find the known traps in an Envoy's configuration beside Weir's, and in a cluster", runDoctor},

@@ -28,7 +28,7 @@ func TestStatusCommand(t *testing.T) {
 		"one is gone": {[]string{"status", "--address", a, "--address", gone}, 1, []string{"DEGRADED\n  " + gone + ": no epp answers"}, nil},
 		"a part":      {[]string{"status", "--address", a, "--flow=NN", "--sort-flows=flow"}, 0, []string{"ann"}, nil},
 		"format":      {[]string{"status", "-o", "yaml"}, 2, nil, []string{`--output: "yaml": must be text or json`}},
-		"rows":        {[]string{"status", "--flows=1001"}, 2, nil, []string{"--flows: must be from 0 to 1000"}},
+		"rows":        {[]string{"status", "--flows=1001"}, 2, nil, []string{`--flows: "1001": must be from 0 to 1000`}},
 	})
 }
 

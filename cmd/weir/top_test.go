@@ -244,6 +244,6 @@ func TestTopDoesNotBegin(t *testing.T) {
 		"every":       {[]string{"top", "--every=1ms"}, 2, nil, []string{"--every: 1ms: must be at least 100ms"}},
 		"patience":    {[]string{"top", "--patience=-1s"}, 2, nil, []string{"--patience: -1s: must be at least 0"}},
 		"address":     {[]string{"top", "--address=9004"}, 2, nil, []string{`--address: "9004": must be HOST:PORT`}},
-		"order":       {[]string{"top", "--sort-flows=age"}, 2, nil, []string{"--sort-flows: must be one of waiting, since"}},
+		"order":       {[]string{"top", "--sort-flows=age"}, 2, nil, []string{`--sort-flows: "age": must be one of waiting, since`}},
 	})
 }

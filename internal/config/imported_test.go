@@ -99,6 +99,7 @@ func TestImportLiteLLMConverts(t *testing.T) {
 func TestImportsRefuse(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "must be a mapping with model_list",
+		"priority_scheduler: {}":       "must be a file of LiteLLM's proxy, with one of model_list, ",
 		"a: [":                         "not YAML",
 		"model_list: 3":                `model_list: "3": must be a list (line 1)`,
 		"model_list:\n- {}":            "model_list[0].model_name",

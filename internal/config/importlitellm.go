@@ -8,6 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// liteLLMSections are the top-level keys that an import reads.
+var liteLLMSections = []string{"model_list", "router_settings", "litellm_settings", "general_settings"}
+
 // liteLLMInstead has Weir's place of what LiteLLM's keys do, by the path in its file without indices. A key that ends in
 // a dot stands for all below it.
 var liteLLMInstead = map[string]string{
@@ -75,6 +78,8 @@ func ImportLiteLLM(text []byte) (Imported, error) {
 	case len(problems) > 0:
 	case root == nil || root.Kind != yaml.MappingNode:
 		im.problems = Problems{{Message: "must be a mapping with model_list"}}
+	case !slices.ContainsFunc(liteLLMSections, func(key string) bool { return slices.Contains(keysOf(root), key) }):
+		im.problems = Problems{{Message: "must be a file of LiteLLM's proxy, with one of " + strings.Join(liteLLMSections, ", ")}}
 	default:
 		im.sections(root)
 	}

@@ -59,7 +59,7 @@ func ParseQueryFrom(q Query, v url.Values) (Query, error) {
 		}
 		n, err := strconv.Atoi(v.Get(name))
 		if err != nil || n < 0 || n > MostRows {
-			errs = append(errs, fmt.Errorf("%s: must be from 0 to %d", name, MostRows))
+			errs = append(errs, fmt.Errorf("%s: %q: must be from 0 to %d", name, firstLine(v.Get(name)), MostRows))
 			return
 		}
 		*to = n
@@ -69,7 +69,7 @@ func ParseQueryFrom(q Query, v url.Values) (Query, error) {
 			return
 		}
 		if !slices.Contains(orders, v.Get(name)) {
-			errs = append(errs, fmt.Errorf("%s: must be one of %s", name, strings.Join(orders, ", ")))
+			errs = append(errs, fmt.Errorf("%s: %q: must be one of %s", name, firstLine(v.Get(name)), strings.Join(orders, ", ")))
 			return
 		}
 		*to = v.Get(name)

@@ -73,5 +73,5 @@ func open(ctx context.Context, address, path string, query url.Values) (io.ReadC
 // firstLine returns the beginning of a text for people.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	return Plain(line[:min(len(line), 200)])
+	return Plain(line[:min(len(line), 500)])
 }

@@ -78,10 +78,10 @@ func TestParseQuery(t *testing.T) {
 		t.Errorf("without parameters: %+v, %v", got, err)
 	}
 	_, err := ParseQuery(url.Values{"engines": {"-1"}, "flows": {"1001"}, "rejections": {"x"}, "sort-flows": {"age"}, "sort-engines": {""}, "limit": {"5"}})
-	want := "engines: must be from 0 to 1000\nflows: must be from 0 to 1000\n" +
+	want := "engines: \"-1\": must be from 0 to 1000\nflows: \"1001\": must be from 0 to 1000\n" +
 		"limit: no such parameter; they are engine, engines, flow, flows, only-flow, rejections, sort-engines, sort-flows\n" +
-		"rejections: must be from 0 to 1000\nsort-engines: must be one of health, endpoint, fill, rate, failures, service, oldest\n" +
-		"sort-flows: must be one of waiting, since, in-flight, rate, rejections, entitled, attained, flow"
+		"rejections: \"x\": must be from 0 to 1000\nsort-engines: \"\": must be one of health, endpoint, fill, rate, failures, service, oldest\n" +
+		"sort-flows: \"age\": must be one of waiting, since, in-flight, rate, rejections, entitled, attained, flow"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v,\nwant %s", err, want)
 	}

@@ -68,7 +68,7 @@ func TestTailPage(t *testing.T) {
 	if e := next(t, ofBob); e.Outcome != "flow-full" || e.Error == "" || e.RetryAfter != 1 {
 		t.Errorf("of bob: %+v", e)
 	}
-	if code, text := r.debug("/debug/tail?outcome=fine"); code != 400 || !strings.Contains(text, "there is no fine; they are dispatched, ") {
+	if code, text := r.debug("/debug/tail?outcome=fine"); code != 400 || !strings.Contains(text, `outcome: "fine": must be one of dispatched, `) {
 		t.Errorf("%d %s", code, text)
 	}
 	for range tailReaders - 2 {

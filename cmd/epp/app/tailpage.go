@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (a *App) tailPage(w http.ResponseWriter, r *http.Request) {
 		reader.outcomes = map[string]bool{}
 		for name := range strings.SplitSeq(asked, ",") {
 			if !slices.Contains(outcomeNames(), name) {
-				http.Error(w, "outcome: there is no "+name+"; they are "+strings.Join(outcomeNames(), ", "), http.StatusBadRequest)
+				http.Error(w, fmt.Sprintf("outcome: %q: must be one of %s", name, strings.Join(outcomeNames(), ", ")), http.StatusBadRequest)
 				return
 			}
 			reader.outcomes[name] = true
