@@ -237,4 +237,4 @@ chromium: ## fetch Chromium into the cache unless CHROMIUM names one or PATH has
 
 .PHONY: clean
 clean: ## remove what was built; the cache stays
-	rm -rf bin *.test
+	rm -rf bin dist dist.part *.test
