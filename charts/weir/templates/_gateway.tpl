@@ -78,7 +78,7 @@ maxParallelRequests: 1000000
 {{- if and $v.gateway.provider (ne $v.envoy.mode "none") }}
 {{- fail (printf "gateway.provider: %s: has no use beside the chart's own Envoy; envoy.mode must be none" $v.gateway.provider) }}
 {{- end }}
-{{- if and $v.gateway.provider (ne $v.gateway.provider "istio") (not $v.httpRoute.enabled) }}
+{{- if and (has $v.gateway.provider (list "envoy-gateway" "envoy-ai-gateway" "kgateway")) (not $v.httpRoute.enabled) }}
 {{- fail (printf "httpRoute.enabled: must be true, since gateway.provider is %s" $v.gateway.provider) }}
 {{- end }}
 {{- if eq $v.gateway.provider "envoy-gateway" }}
