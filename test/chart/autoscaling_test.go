@@ -35,6 +35,26 @@ func TestAdapterMakesTheMetricOfTheHPA(t *testing.T) {
 		"<<.LabelMatchers>>", `pool="`+metric.text("selector", "matchLabels", "pool")+`",namespace="inference"`,
 		"<<.GroupBy>>", "namespace",
 	).Replace(rule.MetricsQuery)
+	demandIs18(t, query, `'{namespace="inference"}'`)
+}
+
+// KEDA asks Prometheus for the same, and divides it by as many requests.
+func TestKEDAAsksForTheSame(t *testing.T) {
+	const scaled = "autoscaling: { enabled: true, kind: ScaledObject, prometheusAddress: \"http://prometheus:9090\", target: { name: llama }, requestsPerReplica: 40 }\n"
+	all := render(t, minimal, scaled)
+	trigger := object(all.get(t, "ScaledObject/llama-weir-model-servers").at("spec", "triggers", 0, "metadata").(map[string]any))
+	if got := trigger.text("threshold"); got != "40" {
+		t.Errorf("the threshold is %q", got)
+	}
+	if all["HorizontalPodAutoscaler/llama-weir-model-servers"] != nil {
+		t.Error("there are two autoscalers for one Deployment")
+	}
+	demandIs18(t, trigger.text("query"), "'{}'")
+}
+
+// demandIs18 has promtool ask a query of the metrics of a pool in which 18 requests wait and run, with others beside it.
+func demandIs18(t *testing.T, query, labels string) {
+	t.Helper()
 	test := `evaluation_interval: 1m
 tests:
 - interval: 1m
@@ -48,7 +68,7 @@ tests:
   - { series: 'weir_stock_level{namespace="other",pod="x",pool="llama",model="a"}', values: '100' }
   promql_expr_test:
   - expr: '` + query + `'
-    exp_samples: [ { labels: '{namespace="inference"}', value: 18 } ]
+    exp_samples: [ { labels: ` + labels + `, value: 18 } ]
 `
 	path := filepath.Join(t.TempDir(), "test.yaml")
 	if err := os.WriteFile(path, []byte(test), 0o600); err != nil {

@@ -2,12 +2,16 @@ package gateways
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/doctor"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/pki"
 )
 
 // oneSlot is a configuration with one slot at each engine, where clients name their tiers.
@@ -18,6 +22,9 @@ config:
   criticality: { header: x-tier }
   tiers: [ { name: critical, canPreempt: true } ]
 `
+
+// duplex are values with which Weir sees whole answers, and sends them back.
+const duplex = "pool: { failureMode: FailClose }\ngateway: { envoyGateway: { responseBody: FullDuplexStreamed } }\n"
 
 // headersOnly is another one, of requests whose bodies Weir never needs.
 const headersOnly = `
@@ -119,6 +126,67 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
+// With the whole answer in Weir's sight a streamed answer may be preempted until its first token, though the engine has
+// sent the headers.
+func TestPreemptionBeforeTheFirstToken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: oneSlot + duplex})
+	_, answers := r.fill(stream("x-tier", "sheddable"))
+	r.await(2, "weir_extproc_response_headers_seconds_count")
+	urgent := r.send(chat("x-tier", "critical"))
+	h, _ := r.arrival()
+	h.answered()
+	served(t, "the critical request", urgent)
+	var got answer
+	select {
+	case got = <-answers[0]:
+	case got = <-answers[1]:
+	}
+	if got.status != http.StatusServiceUnavailable || got.reason() != "preempted" {
+		t.Errorf("the victim got status %d, reason %q, %v", got.status, got.reason(), got.err)
+	}
+}
+
+// The traps that weir doctor finds in what Envoy Gateway makes of the chart: only that its filter skips response trailers,
+// which Weir's override turns on.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{})
+	document, err := config.Load(config.Source{Text: []byte(weirYAML(t, render(t, base)))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	envoys, err := doctor.Read(r.output)
+	if err != nil || len(envoys) != 1 {
+		t.Fatalf("%d Envoys, %v", len(envoys), err)
+	}
+	report := doctor.Examine(envoys[0], doctor.Weir{Document: document, TLS: new(bool)})
+	var found []string
+	for _, f := range report.Findings {
+		found = append(found, f.ID)
+		t.Logf("%s at %s: %s", f.ID, f.Where, f.Found)
+	}
+	if !slices.Equal(found, []string{"response-trailers"}) {
+		t.Errorf("weir doctor finds %v", found)
+	}
+}
+
+// Envoy Gateway accepts the policy that verifies Weir's certificate. Envoy gets the authority by xDS, which no test runs.
+func TestVerifiedCertificate(t *testing.T) {
+	t.Parallel()
+	all := render(t, base, "gateway: { envoyGateway: { caConfigMap: ca } }\n")
+	find(t, all, "BackendTLSPolicy", fullname)
+	authority := map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "ca", "namespace": namespace},
+		"data": map[string]any{"ca.crt": string(pki.NewAuthority(t).PEM)},
+	}
+	made := bootstrap(t, translate(t, all, authority))
+	cluster := made.Cluster(weirCluster)
+	if socket := envoyrun.Object(cluster, "transport_socket_matches", 0, "transport_socket", "typed_config"); socket["sni"] != fullname+"."+namespace+".svc" {
+		t.Errorf("the cluster of Weir is %v", cluster)
+	}
+}
+
 // A client chooses neither a model server nor its tenant.
 func TestForgedHeaders(t *testing.T) {
 	t.Parallel()
@@ -175,7 +243,7 @@ func TestUsage(t *testing.T) {
 	}{
 		"headers": {oneSlot, 0},
 		"body":    {oneSlot + "gateway: { envoyGateway: { responseBody: Streamed } }\n", 7},
-		"duplex":  {oneSlot + "pool: { failureMode: FailClose }\ngateway: { envoyGateway: { responseBody: FullDuplexStreamed } }\n", 7},
+		"duplex":  {oneSlot + duplex, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,7 +40,7 @@ type held struct {
 	header http.Header
 	body   string
 	gone   <-chan struct{} // closed when Envoy has given the request up
-	begin  chan struct{}   // closed by the test: the answer's headers and its first part are sent
+	begin  chan struct{}   // closed by the test: the first part of the answer is sent, with its headers unless it is streamed
 	end    chan struct{}   // closed by the test: the answer ends
 }
 
@@ -77,6 +77,7 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("content-type", "application/json")
 	if strings.Contains(h.body, `"stream":true`) {
 		w.Header().Set("content-type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush() // as engines do, whose requests may still wait
 		parts = []string{"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n", "data: [DONE]\n\n"}
 	}
 	for i, wait := range []chan struct{}{h.begin, h.end} {
@@ -125,7 +126,7 @@ func newRig(t *testing.T, o options) *rig {
 	all := render(t, values...)
 	var err error
 	r.epp, err = s.EPP(scene.EPPOptions{
-		Binary: binaries.Path(binaries.EPP), Endpoints: addresses, Flags: flags, Config: config(t, all),
+		Binary: binaries.Path(binaries.EPP), Endpoints: addresses, Flags: flags, Config: shortened(t, weirYAML(t, all)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -135,12 +136,17 @@ func newRig(t *testing.T, o options) *rig {
 	return r
 }
 
-// config returns Weir's configuration out of the chart's ConfigMap, as a scene wants it.
-func config(t *testing.T, all []map[string]any) string {
+// weirYAML returns Weir's configuration out of the chart's ConfigMap.
+func weirYAML(t *testing.T, all []map[string]any) string {
+	t.Helper()
+	return fmt.Sprint(envoyrun.Object(find(t, all, "ConfigMap", fullname), "data")["weir.yaml"])
+}
+
+// shortened returns it as a scene wants it.
+func shortened(t *testing.T, text string) string {
 	t.Helper()
 	var document map[string]any
-	text := envoyrun.Object(find(t, all, "ConfigMap", fullname), "data")["weir.yaml"]
-	if err := yaml.Unmarshal([]byte(fmt.Sprint(text)), &document); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		t.Fatal(err)
 	}
 	delete(document, "apiVersion")
