@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,13 +109,19 @@ func TestEnvoyEndpointsFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr.waitFor(t, "no such file")
+	rename(t, f.in, "endpoints: [{ address: \"10.0.0.3:8000\" }]\n")
+	stdout.waitFor(t, "endpoints: 1, draining: 3")
 	rename(t, f.in, "endpoints: []\n")
 	stdout.waitFor(t, "endpoints: 0, draining: 4")
 	cancel()
 	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if n := strings.Count(stdout.String(), "\n"); n != 3 {
-		t.Errorf("%d lines instead of 3:\n%s", n, fmt.Sprint(&stdout))
+	want := ""
+	for _, list := range []string{"2, draining: 0", "3, draining: 1", "1, draining: 3", "0, draining: 4"} {
+		want += f.out + ": endpoints: " + list + "\n"
+	}
+	if got := stdout.String(); got != want {
+		t.Errorf("it says\n%s, want\n%s", got, want)
 	}
 }

@@ -19,8 +19,8 @@ type Options struct {
 	// reads them from a file (EDS), Start writes it.
 	ModelServers []string
 
-	// EndpointsFile is a file of somebody else's from which the model servers' cluster reads its endpoints, in place of
-	// ModelServers. Its directory must have nothing else that changes.
+	// EndpointsFile is a file of the caller's from which the model servers' cluster reads its endpoints (EDS), in place of
+	// ModelServers. It must exist, and Envoy reads it again when a file is renamed into its directory.
 	EndpointsFile string
 
 	// Edit, if set, changes the configuration last, in place.

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,6 +17,11 @@ var engine = modelsim.Fixed(4, 20*time.Millisecond)
 var scenes = map[string]func(*Stage){
 	// Only model servers: the page starts the rest.
 	"nothing": func(s *Stage) { s.serve(engine) },
+	// Model servers, and the endpoints file that lists them.
+	"listed": func(s *Stage) {
+		s.serve(engine)
+		s.write("endpoints.yaml", fmt.Sprintf("endpoints:\n- address: %q\n- address: %q\n", s.models[0], s.models[1]))
+	},
 	// Everything works.
 	"whole": func(s *Stage) {
 		s.serve(engine)

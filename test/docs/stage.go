@@ -66,7 +66,7 @@ func (s *Stage) Offer(programs string, variables ...string) {
 	s.variables = append(s.variables, variables...)
 }
 
-// serve starts two model servers, and lists them in endpoints.yaml.
+// serve starts two model servers.
 func (s *Stage) serve(each modelsim.Config) {
 	s.t.Helper()
 	models, err := s.scene.Models(2, each)
@@ -74,7 +74,6 @@ func (s *Stage) serve(each modelsim.Config) {
 		s.t.Fatal(err)
 	}
 	s.models = models
-	s.write("endpoints.yaml", fmt.Sprintf("endpoints:\n- address: %q\n- address: %q\n", models[0], models[1]))
 }
 
 // assign has weir write a file of endpoints for the Envoy that starts next; if it is to follow its source it goes on until the
