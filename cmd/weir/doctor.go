@@ -153,6 +153,11 @@ func (f *doctorFlags) examine(name string) (doctor.Report, error) {
 		if err != nil {
 			return report, fmt.Errorf("%s: %w", name, err)
 		}
+		for _, cluster := range f.clusters {
+			if !slices.ContainsFunc(envoys, func(e *doctor.Envoy) bool { return doctor.Asks(e, cluster) }) {
+				return report, fmt.Errorf("--cluster: %q: no ext_proc filter that is in use in %s has it", cluster, name)
+			}
+		}
 		for _, e := range envoys {
 			if !isURL(name) {
 				report.Notes = append(report.Notes, assign(e)...)

@@ -31,6 +31,11 @@ func (w Weir) isAsked(u use) bool {
 	return len(w.Clusters) == 0 || slices.Contains(w.Clusters, u.processor())
 }
 
+// Asks reports whether a filter that is in use at an Envoy opens streams to the cluster of this name.
+func Asks(e *Envoy, cluster string) bool {
+	return len(Weir{Clusters: []string{cluster}}.of(e, false)) > 0
+}
+
 // longestWait is the longest that a request waits in the queue.
 func (w Weir) longestWait() time.Duration {
 	longest := w.Document.FairRequestQueue.QueueTTL
