@@ -6,6 +6,6 @@
 // test/envoyfacts):
 //
 //   - A destination that Envoy lacks goes to the next one of Weir's list, or by the fallback policy.
-//   - A draining endpoint gets the requests that name it, and none by the fallback policy. So an endpoint that has been
-//     removed drains until the last request that Weir had granted for it is there.
+//   - A draining endpoint gets the requests that name it, and none by the fallback policy unless all drain. So an
+//     endpoint that has been removed drains until the last request that Weir had granted for it is there.
 package eds

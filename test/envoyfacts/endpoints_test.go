@@ -41,11 +41,11 @@ func (e *proxy) answers(t *testing.T, requests int, pairs ...string) map[string]
 }
 
 // "A destination that Envoy lacks goes to the next one of Weir's list, or by the fallback policy. A draining endpoint gets
-// the requests that name it, and none by the fallback policy." A removed endpoint's answer goes on to its end. A file that is
+// the requests that name it, and none by the fallback policy unless all drain." A removed endpoint's answer goes on to its end. A file that is
 // no list of endpoints changes nothing.
 func TestEndpointsFile(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
-	a := modelServer(t, answering("a"))
+	a, c := modelServer(t, answering("a")), modelServer(t, answering("c"))
 	b := modelServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("x-slow") != "" {
 			w.(http.Flusher).Flush()
@@ -67,7 +67,8 @@ func TestEndpointsFile(t *testing.T) {
 		}
 	}
 	want("b is not there", envoy.answers(t, 4, destinationHeader, b), 4, 0)
-	want("nor in a list", envoy.answers(t, 4, destinationHeader, b+","+a), 4, 0)
+	envoy.assign(t, hostA, eds.Host{Address: netip.MustParseAddrPort(c)})
+	want("nor in a list", envoy.answers(t, 8, destinationHeader, b+","+a), 8, 0)
 
 	envoy.assign(t, hostA, hostB)
 	want("b has come", envoy.answers(t, 4, destinationHeader, b), 0, 4)
@@ -81,6 +82,13 @@ func TestEndpointsFile(t *testing.T) {
 	envoy.assign(t, hostA, draining)
 	want("b drains and is named", envoy.answers(t, 4, destinationHeader, b), 0, 4)
 	want("b drains and is not named", envoy.answers(t, 32), 32, 0)
+
+	away := eds.Host{Address: netip.MustParseAddrPort(unused(t)), Draining: true}
+	envoy.assign(t, hostA, draining, away)
+	want("most drain and none is named", envoy.answers(t, 32), 32, 0)
+	envoy.assign(t, draining)
+	want("all drain and none is named", envoy.answers(t, 8), 0, 8)
+	want("all drain and b is named", envoy.answers(t, 4, destinationHeader, b), 0, 4)
 
 	envoy.assign(t, hostA)
 	want("b is gone", envoy.answers(t, 4, destinationHeader, b), 4, 0)
