@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -89,4 +91,28 @@ func TestOutputHintOnTheWire(t *testing.T) {
 	file.write(head + "policyClass: { hints: [] }\n")
 	s.epp.reloaded(1, 0, 1)
 	want(fmt.Sprintf(osl, 300), 1100, 0)
+}
+
+// Where the operator caps priorities at 0, nobody goes before those of its class who came earlier, whether it states one in
+// headers or in its body.
+func TestPrioritiesAreCapped(t *testing.T) {
+	t.Parallel()
+	v := newValve()
+	s := start(t, setup{models: v.one(), config: "profile: dynamo-drr\npolicyClass: { maxPriority: 0, maxStrictPriority: 0 }\n" + single})
+	inBody, inHeaders := from("body"), from("headers")
+	inBody.body = strings.TrimSuffix(chat("tiny", false), "}") + `,"nvext":{"agent_hints":{"priority":2147483647,"strict_priority":8191}}}`
+	inHeaders.header = append(inHeaders.header, "x-dynamo-request-priority", "2147483647", "x-dynamo-request-strict-priority", "8191")
+	waiting := []*pending{s.begin(from("plug"))}
+	s.epp.waitFor(1, "weir_stock_level")
+	for i, a := range []ask{from("first"), inBody, inHeaders, from("last")} {
+		waiting = append(waiting, s.begin(a))
+		s.epp.waitFor(float64(i+1), "weir_queue_length")
+	}
+	v.open()
+	for _, p := range waiting {
+		wantServed(t, "a request", p.wait())
+	}
+	if got, want := tenants(s.models[0]), []string{"plug", "first", "body", "headers", "last"}; !slices.Equal(got, want) {
+		t.Errorf("served in the order %v, want %v", got, want)
+	}
 }
