@@ -37,7 +37,7 @@ func TestConfigCommand(t *testing.T) {
 		"policy_classes: [ { name: c, policy_family: f, cache_bucket: b, quantum: 7, queue_policy: wspt } ]\n")
 	mindRouter := write("mindrouter.env", "SCHEDULER_FAIRNESS_WINDOW=60\nSCHEDULER_WEIGHT_FACULTY=4\nSCHEDULER_SCORE_SHORT_QUEUE=31\nSCHEDULER_SCORE=1\n")
 	badDynamo := write("baddynamo.yaml", "default_policy_family: f\npolicy_classes: [ { name: c, quantum: 7, queue_policy: lcfs } ]\n")
-	llmd := write("llmd.yaml", "router: { modelServers: { matchLabels: { app: qwen } } }\nhttpRoute: { create: true }\ninferenceObjectives: [ { name: fast } ]\n")
+	llmd := write("llmd.yaml", "router: { modelServers: { matchLabels: { app: qwen } } }\nhttpRoute: { create: true }\ninferenceObjectives: [ { name: fast } ]\nprovider: { name: gke }\n")
 	picker := write("picker.yaml", "apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\n")
 	badSMG := write("badsmg.yaml", "classes: { bluk: {}, system: { reserve: 1 } }\n")
 	checkCommands(t, map[string]commandTest{
@@ -120,12 +120,12 @@ func TestConfigCommand(t *testing.T) {
 			[]string{"2 problems", "classes.system.reserve: unknown field (did you mean reserved?)", "did you mean bulk?"},
 		},
 		"values with a pool and a route of their own": {
-			[]string{"config", "import", "--from=gie", llmd}, 0, []string{"httpRoute:\n  enabled: true", "objectives:", "pool:\n  matchLabels:\n    app: qwen\n"}, nil,
+			[]string{"config", "import", "--from=gie", llmd}, 0, []string{"gateway:\n  provider: gke", "httpRoute:\n  enabled: true", "objectives:", "pool:\n  matchLabels:\n    app: qwen\n"}, nil,
 		},
 		"values beside a release": {
 			[]string{"config", "import", "--from=llm-d", "--beside=demo", llmd},
 			0,
-			[]string{"pool:\n  create: false\n  matchLabels:\n    app: qwen\n  name: demo\n"},
+			[]string{"assumeFullDuplex: true", "pool:\n  create: false\n  matchLabels:\n    app: qwen\n  name: demo\n"},
 			[]string{"httpRoute: left out: release demo has its own", "objectives: left out"},
 		},
 		"beside a release, without its values": {

@@ -126,6 +126,11 @@ func (im *Imported) Beside(release string) error {
 		im.Values["pool"] = pool
 	}
 	pool["create"], pool["name"] = false, release
+	if gateway, _ := im.Values["gateway"].(map[string]any); gateway["provider"] == "gke" {
+		delete(im.Values, "gateway") // its policies are of the pool, which has theirs
+		im.Document.AssumeFullDuplex = true
+		im.note("gateway.provider: left out: release %s has policies for the pool; assumeFullDuplex is set for GKE", release)
+	}
 	for _, value := range []string{"httpRoute", "objectives"} {
 		if im.Values[value] != nil {
 			delete(im.Values, value)

@@ -39,9 +39,9 @@ var llmdValuesInstead = map[string]string{
 	"epp.autoscaling.":                  "more replicas are no more throughput, since one has the queue",
 	"epp.terminationGracePeriodSeconds": "drainSeconds + drainMarginSeconds",
 	"modelServers.type":                 "engines are recognised by their metrics",
-	"provider.":                         "gateway.provider makes the objects of a gateway (docs/gateways.md)",
-	"gke.":                              "gateway.provider makes the objects of a gateway (docs/gateways.md)",
-	"istio.":                            "gateway.provider makes the objects of a gateway (docs/gateways.md)",
+	"provider.":                         "the policies of gateways that Weir's chart knows are in docs/gateways.md",
+	"gke.":                              "metrics (charts/weir/README.md)",
+	"istio.":                            "gateway.provider: istio has a DestinationRule without limits",
 	"sidecar.":                          "a container that is no Envoy needs a Deployment of its own",
 	"httpRoute.requestTimeout":          "the chart's route has no time limit, since requests wait",
 	"inferencePool.apiVersion":          "the chart's pool is of inference.networking.k8s.io/v1",
@@ -55,7 +55,7 @@ var llmdValuesInstead = map[string]string{
 // values converts the values of a chart.
 func (im *llmdImport) values(root *yaml.Node) {
 	im.Values = map[string]any{}
-	configs, chosen := map[string]*yaml.Node{}, ""
+	configs, chosen, provider := map[string]*yaml.Node{}, "", ""
 	var walk func(path string, node *yaml.Node)
 	walk = func(path string, node *yaml.Node) {
 		im.pairs(path, node, func(_, path string, value *yaml.Node) {
@@ -81,6 +81,8 @@ func (im *llmdImport) values(root *yaml.Node) {
 				if im.plain(path, value) == true {
 					im.value("envoy.mode", "sidecar")
 				}
+			case short == "provider.name":
+				provider = im.text(path, value)
 			case short == "sidecar":
 				im.sidecar(path, value)
 			case short == "tracing":
@@ -107,6 +109,7 @@ func (im *llmdImport) values(root *yaml.Node) {
 		im.value("httpRoute.parentRefs", []any{map[string]any{"name": llmdGateway}})
 		im.note("httpRoute.parentRefs: %s is the gateway that their charts name where the values name none", llmdGateway)
 	}
+	im.gateway(provider)
 	ignored := slices.Compact(im.ignored)
 	im.ignored = nil
 	if text := configs[chosen]; text != nil {
@@ -148,6 +151,17 @@ func llmdPath(path string) string {
 		return "modelServers.protocol"
 	}
 	return path
+}
+
+// gateway converts the name of a gateway. Beside an Envoy of its own Weir's chart has no objects of one.
+func (im *llmdImport) gateway(provider string) {
+	switch {
+	case provider == "" || provider == "none":
+	case im.Values["envoy"] == nil && (provider == "istio" || provider == "gke"):
+		im.value("gateway.provider", provider)
+	default:
+		im.ignored = append(im.ignored, "provider.name")
+	}
 }
 
 // sidecar converts a container beside their picker, which Weir's chart has if it is an Envoy.

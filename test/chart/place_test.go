@@ -7,8 +7,12 @@ import (
 	"testing"
 )
 
-// oneSlot is what an operator adds to imported values whose engines do not state their slots.
-const oneSlot = "config: { requestQueueController: { slotsPerBackend: 1 } }\n"
+// Values that an operator adds to the imported ones: for a test, Weir need not wait for gateways that still know it when it
+// ends; and engines that do not state their slots have one.
+const (
+	brief   = "config: { requestQueueController: { drainWindow: 1s } }\n"
+	oneSlot = "config: { requestQueueController: { drainWindow: 1s, slotsPerBackend: 1 } }\n"
+)
 
 // Weir takes the place of a release of llm-d's or GIE's endpoint picker, and gives it back, by the steps of docs/llm-d.md.
 // The InferencePool and the HTTPRoute stay the same objects, and of them only the pool's reference changes; requests are
@@ -34,7 +38,7 @@ func TestTakesThePlaceOfAnotherPicker(t *testing.T) {
         flowControl:
           saturationDetector: { pluginRef: concurrency-detector }
           priorityBands: [ { priority: 0, fairnessPolicyRef: round-robin-fairness-policy } ]
-`, ""},
+`, brief},
 		"GIE": {"gie", `inferenceExtension:
   replicas: 1
   failureMode: FailOpen
@@ -45,7 +49,7 @@ experimentalHttpRoute: { enabled: true, inferenceGatewayName: inference-gateway 
 `, oneSlot},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of the time replicas drain
+			t.Parallel()
 			p := newPlace(t, test.values)
 			before := p.release()
 			stop := p.load()
@@ -68,6 +72,9 @@ experimentalHttpRoute: { enabled: true, inferenceGatewayName: inference-gateway 
 				t.Errorf("while Weir has the place: %s", problem)
 			}
 
+			if out, err := p.try("helm", "upgrade", "demo", "../peers/picker", "--values", p.values); err == nil || !strings.Contains(err.Error(), "conflict") {
+				t.Errorf("an upgrade of theirs ends with %v, want a conflict over the reference: %s", err, out)
+			}
 			p.kubectl("scale", "deployment/demo-epp", fmt.Sprint("--replicas=", before["Deployment/demo-epp"].at("spec", "replicas")))
 			p.theirs = p.startTheirs()
 			stop = p.load()
@@ -97,6 +104,16 @@ experimentalHttpRoute: { enabled: true, inferenceGatewayName: inference-gateway 
 				}
 			}
 		})
+	}
+}
+
+// An uninstallation of their release takes the pool and the route away, whatever annotations the objects have.
+func TestUninstallingTheirsTakesThePool(t *testing.T) {
+	p := newPlace(t, "router: { modelServers: { matchLabels: { app: qwen }, targetPorts: [ PORTS ] } }\nhttpRoute: { create: true }\n")
+	p.kubectl("annotate", "inferencepool/demo", "httproute/demo", "helm.sh/resource-policy=keep")
+	p.helm("uninstall", "demo")
+	if left := p.kubectl("get", "inferencepools,httproutes", "--output", "name"); left != "" {
+		t.Errorf("docs/llm-d.md says that these would be gone: %s", left)
 	}
 }
 

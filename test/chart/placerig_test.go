@@ -62,7 +62,6 @@ type translation struct {
 func newPlace(t *testing.T, values string) *place {
 	t.Helper()
 	p := &place{t: t, env: cluster(t), engine: &heldEngine{}, replicas: map[string]*deployed{}, eds: filepath.Join(t.TempDir(), "eds.json")}
-	p.env.InstallCRDs(t, "../peers/crds/istio")
 	p.ns = p.env.Namespace(t)
 	p.kubeconfig = p.env.Kubeconfig(t, p.env.Admin(), p.ns)
 	var ports []string
@@ -124,14 +123,19 @@ func (p *place) kubectl(args ...string) string {
 	return p.command("kubectl", args...)
 }
 
-// command runs a tool as the cluster's administrator, in the namespace.
 func (p *place) command(name string, args ...string) string {
 	p.t.Helper()
-	out, err := run(p.t, tool(p.t, name), append(args, "--kubeconfig", p.kubeconfig, "--namespace", p.ns)...)
+	out, err := p.try(name, args...)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return out
+}
+
+// try runs a tool as the cluster's administrator, in the namespace.
+func (p *place) try(name string, args ...string) (string, error) {
+	p.t.Helper()
+	return run(p.t, tool(p.t, name), append(args, "--kubeconfig", p.kubeconfig, "--namespace", p.ns)...)
 }
 
 // startTheirs starts an epp without a queue as a stand-in for their picker, in a pod of their Deployment.
@@ -172,13 +176,6 @@ func (p *place) installWeir(from, more string) {
 		p.t.Fatal(err)
 	}
 	p.helm(append([]string{"install", "weir", chartDir, "--skip-crds"}, files(p.t, []string{text, more})...)...)
-	if p.rule("demo-epp") != "" {
-		p.env.Apply(p.t, p.ns, `apiVersion: networking.istio.io/v1beta1
-kind: DestinationRule
-metadata: { name: weir }
-spec: { host: weir.`+p.ns+`.svc.cluster.local, trafficPolicy: { tls: { mode: SIMPLE, insecureSkipVerify: true } } }
-`)
-	}
 	p.weir = p.add(replica(p.t, p.env, p.ns, parse(p.t, p.helm("get", "manifest", "weir"))))
 	p.weir.await("Weir leads", p.weir.serving("readiness"))
 }

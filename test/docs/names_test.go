@@ -131,7 +131,6 @@ var others = map[string]string{
 	"force-replace":                        "Helm",
 	"skip-crds":                            "Helm",
 	"dry-run":                              "kubectl",
-	"filename":                             "kubectl",
 	"patch":                                "kubectl",
 	"replicas":                             "kubectl",
 	"selector":                             "kubectl",
