@@ -8,6 +8,8 @@
 //     environment and files of the rendered Deployment and a token of the chart's own service account. Each permission is
 //     taken away in turn, and something must fail.
 //     With UPSTREAM_CRDS=DIR the cluster has the published CustomResourceDefinitions in DIR, not the chart's.
+//   - Beside another: Helm installs the chart beside a release of llm-d's or GIE's picker (test/peers), whose place it takes
+//     under load, and gives back.
 //   - The alerts: promtool checks and tests them, with what a real epp exports while it suffers from the fault: what is
 //     scraped in seconds goes on for as long as the alert asks (TestAlertsAreProvoked has the exceptions).
 //
