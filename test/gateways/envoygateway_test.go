@@ -366,6 +366,49 @@ func TestTLS(t *testing.T) {
 	r.settled()
 }
 
+// A body far above Envoy Gateway's buffers of 32 KiB is read by Weir and arrives whole; one above the limit gets 413.
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: oneSlot + "gateway: { maxRequestBody: 4Mi }\n"})
+	large := chat()
+	large.body = strings.Replace(large.body, "hello", strings.Repeat("hello ", 500_000), 1)
+	answers := r.send(large)
+	h, _ := r.arrival()
+	if h.body != large.body {
+		t.Errorf("%d of %d bytes arrive", len(h.body), len(large.body))
+	}
+	h.answered()
+	served(t, "the request", answers)
+	r.settled()
+	large.body = strings.Replace(large.body, "hello", strings.Repeat("hello ", 500_000), 1)
+	if got := <-r.send(large); got.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a larger one gets status %d, %v", got.status, got.err)
+	}
+	r.settled()
+}
+
+// Endpoints of all ports of a pool are in the one cluster in which Envoy follows Weir's header.
+func TestSeveralPorts(t *testing.T) {
+	t.Parallel()
+	made := bootstrap(t, translate(t, render(t, base, "pool: { targetPorts: [8000, 8001], appProtocol: kubernetes.io/h2c }\n")))
+	cluster := made.Cluster(modelsCluster)
+	var ports []any
+	for _, locality := range envoyrun.List(cluster, "load_assignment", "endpoints") {
+		ports = append(ports, envoyrun.Object(locality, "lb_endpoints", 0, "endpoint", "address", "socket_address")["port_value"])
+	}
+	if !slices.Equal(ports, []any{8000.0, 8001.0}) {
+		t.Errorf("the ports are %v", ports)
+	}
+	policy := envoyrun.Object(cluster, "load_balancing_policy", "policies", 0, "typed_extension_config")
+	if policy["name"] != "envoy.load_balancing_policies.override_host" {
+		t.Errorf("the policy is %v", policy)
+	}
+	options := envoyrun.Object(cluster, "typed_extension_protocol_options", "envoy.extensions.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config")
+	if options["http2_protocol_options"] == nil {
+		t.Errorf("Envoy speaks %v to model servers", options)
+	}
+}
+
 // The filters are in the order that Weir needs: whole requests only.
 func TestOrderOfFilters(t *testing.T) {
 	t.Parallel()
