@@ -11,15 +11,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"sigs.k8s.io/yaml"
-
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
 func at(address string) netip.AddrPort { return netip.MustParseAddrPort(address) }
@@ -189,14 +189,15 @@ func TestFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		lists, done := make(chan []netip.AddrPort), make(chan struct{})
-		var writes, failures int
+		var writes, failures atomic.Int32
 		f := Follower{Path: path, Cluster: "engines", Grace: 10 * time.Second, Wrote: func(_ []Host, err error) {
-			if writes++; err != nil {
-				failures++
+			writes.Add(1)
+			if err != nil {
+				failures.Add(1)
 			}
 		}}
 		go func() { defer close(done); f.Run(ctx, lists) }()
-		want := func(hosts string, w, fails int) {
+		want := func(hosts string, wantWrites, wantFailures int32) {
 			t.Helper()
 			synctest.Wait()
 			text, err := os.ReadFile(path)
@@ -206,8 +207,8 @@ func TestFollower(t *testing.T) {
 			if cluster, got := read(t, text); cluster != "engines" || shown(got) != hosts {
 				t.Errorf("%s: %q, want %q", cluster, shown(got), hosts)
 			}
-			if writes != w || failures != fails {
-				t.Errorf("%d writes, %d of them failed; want %d and %d", writes, failures, w, fails)
+			if w, f := writes.Load(), failures.Load(); w != wantWrites || f != wantFailures {
+				t.Errorf("%d writes, %d of them failed; want %d and %d", w, f, wantWrites, wantFailures)
 			}
 		}
 		lists <- []netip.AddrPort{a, b}
