@@ -82,6 +82,7 @@ func TestHostileValues(t *testing.T) {
 		"a gateway without a route":   {minimal + "gateway: { provider: envoy-gateway }\n", "httpRoute.enabled", "must be true, since gateway.provider is envoy-gateway"},
 		"a gateway beside Envoy":      {minimal + toGateway + "envoy: { mode: sidecar }\ngateway: { provider: istio }\n", "gateway.provider", "envoy.mode must be none"},
 		"a gateway for unknown pods":  {"pool: { create: false, name: theirs }\n" + toGateway + "gateway: { provider: envoy-gateway }\n", "pool.matchLabels", "by which Envoy Gateway"},
+		"GKE without a pool":          {"pool: { source: Selector, matchLabels: { app: llama } }\ngateway: { provider: gke }\n", "gateway.provider", "attach to an InferencePool"},
 		"a timeout of the TTL":        {envoyGatewayOf + "config: { fairRequestQueue: { queueTTL: 1m } }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above"},
 		"a timeout below a tier's":    {envoyGatewayOf + "config: { tiers: [ { name: sheddable, queueTimeout: 1m0.5s } ] }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above"},
 		"all of an answer, fail open": {minimal + toGateway + "gateway: { provider: envoy-gateway, envoyGateway: { responseBody: FullDuplexStreamed } }\n", "gateway.envoyGateway.responseBody", "needs pool.failureMode FailClose"},

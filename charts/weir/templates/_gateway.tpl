@@ -81,6 +81,9 @@ maxParallelRequests: 1000000
 {{- if and (has $v.gateway.provider (list "envoy-gateway" "envoy-ai-gateway" "kgateway")) (not $v.httpRoute.enabled) }}
 {{- fail (printf "httpRoute.enabled: must be true, since gateway.provider is %s" $v.gateway.provider) }}
 {{- end }}
+{{- if and (eq $v.gateway.provider "gke") (ne $v.pool.source "InferencePool") }}
+{{- fail "gateway.provider: gke: its policies attach to an InferencePool, but pool.source is Selector" }}
+{{- end }}
 {{- if eq $v.gateway.provider "envoy-gateway" }}
 {{- if not $v.pool.matchLabels }}
 {{- fail "pool.matchLabels: must have a label of the model servers' pods, by which Envoy Gateway finds them" }}
