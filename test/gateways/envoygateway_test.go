@@ -118,6 +118,25 @@ func TestRequestWithoutABody(t *testing.T) {
 	r.settled()
 }
 
+// Where Weir sees whole answers, requests without a body and those whose headers suffice are served and seen to their
+// ends, too.
+func TestWholeAnswersWithoutABody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, options{values: headersOnly + duplex})
+	for _, a := range []ask{{method: http.MethodGet}, chat(), stream()} {
+		answers := r.send(a)
+		h, e := r.arrival()
+		if got := h.header.Get("x-gateway-destination-endpoint"); got != e.address() || h.body != a.body {
+			t.Errorf("%s: the request for %q is at %s, with the body %q", a.method, got, e.address(), h.body)
+		}
+		close(h.begin)
+		r.await(1, "weir_stock_level")
+		close(h.end)
+		served(t, a.method, answers)
+		r.settled()
+	}
+}
+
 // A critical request takes the place of a sheddable one that is not answered yet: its client gets a 503, and the engine
 // is rid of it.
 func TestPreemption(t *testing.T) {
