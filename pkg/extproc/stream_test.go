@@ -47,6 +47,12 @@ func TestStates(t *testing.T) {
 			{say: responseHeaders("200", false), want: "response-headers"},
 			{say: responseTrailers(), want: "response-trailers"},
 		}},
+		{"BUFFERED, with whole answers, which have trailers: the mode stays while the body is awaited", "BUFFERED/FULL_DUPLEX", nil, []step{
+			{say: chat(), want: "headers"},
+			{say: requestBodyOf(prompt, true), want: "body " + dest + " " + meta},
+			{say: responseHeaders("200", false), want: ""},
+			{say: responseBodyOf("x", true), want: "response-headers; response-body chunk=x end"},
+		}},
 		{"BUFFERED, held in the body phase", "BUFFERED/NONE", nil, []step{
 			{do: "hold"},
 			{say: chat(), want: "headers override=BUFFERED/NONE"},
