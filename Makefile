@@ -37,8 +37,9 @@ build: ## static binaries: bin/epp and bin/weir
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
 
 .PHONY: release
+release: export WEIR_VERSION := $(if $(filter command,$(firstword $(origin VERSION))),$(value VERSION))
 release: ## VERSION=1.2.3: programs, an OCI layout, SBOMs, the chart and their sums, in dist; the same from every clone of a commit
-	GOTOOLCHAIN=$(GO_MOD) $(GO) run -C hack/release . make -version '$(VERSION)' -source '$(CURDIR)' -out '$(CURDIR)/dist'
+	GOTOOLCHAIN=$(GO_MOD) $(GO) run -C hack/release . make -version "$$WEIR_VERSION" -source '$(CURDIR)' -out '$(CURDIR)/dist'
 
 .PHONY: demo
 demo: build envoy ## a flood contained, without Weir and with it; bulk giving way to interactive (80 s)
@@ -48,10 +49,10 @@ demo: build envoy ## a flood contained, without Weir and with it; bulk giving wa
 test: check wire ## without a cluster: lint, purity, race and unit tests, fuzz seeds, the explorer, a real Envoy, the pages
 
 .PHONY: test-cluster
-test-cluster: lint-deps depth race-cluster test-kube test-chart test-gateways pages-cluster test-browser observe trace test-release upgrade-before ## more depth, and with a cluster: a real apiserver, the chart, its objects for Envoy Gateway in a real Envoy, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces; a release; an upgrade
+test-cluster: lint-deps depth race-cluster test-kube test-chart test-gateways pages-cluster test-browser observe trace test-release ## more depth, and with a cluster: a real apiserver, the chart, its objects for Envoy Gateway in a real Envoy, the pages about Kubernetes, race tests of its clients; the front page in a real Chromium; dashboards and alerts by a real Prometheus; traces; a release
 
 .PHONY: test-long
-test-long: explore random million fuzz every-byte unhappy burst churn upgrade dashboards-check ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, an upgrade
+test-long: explore random million fuzz every-byte unhappy burst churn upgrade upgrade-before dashboards-check ## the explorer's depths, random machines, a million tenants, fuzzing, odd answers, unhappy requests, large bodies, churn, upgrades
 
 .PHONY: check
 check: lint race unit ## lint, purity, vet, race and unit tests, decisions explored; not on the wire

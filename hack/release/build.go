@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 )
@@ -39,9 +40,31 @@ func checkGo(source string) error {
 	return err
 }
 
+// fetching returns the settings of this machine's Go by which it finds modules: they change no program, since go.sum has the
+// sums of what may come. No other setting of `go env -w` counts.
+func fetching() ([]string, error) {
+	names := []string{"GOPROXY", "GOSUMDB", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOINSECURE", "GOAUTH", "GOVCS", "GOCACHE", "GOMODCACHE", "GOPATH"}
+	out, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	values := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(values) != len(names) {
+		return nil, fmt.Errorf("go env: %d values of %d", len(values), len(names))
+	}
+	for i, name := range names {
+		values[i] = name + "=" + values[i]
+	}
+	return values, nil
+}
+
 // build builds the programs for every platform. Everything in the environment that changes a program has a fixed value.
 func (r release) build() error {
 	toolchain, err := goOf(r.source)
+	if err != nil {
+		return err
+	}
+	kept, err := fetching()
 	if err != nil {
 		return err
 	}
@@ -57,7 +80,8 @@ func (r release) build() error {
 		}
 		cmd := exec.Command("go", args...)
 		cmd.Dir = r.source
-		cmd.Env = append(os.Environ(), "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off",
+		cmd.Env = append(os.Environ(), kept...)
+		cmd.Env = append(cmd.Env, "GOENV=off", "GOTOOLCHAIN="+toolchain, "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off",
 			"CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("building for %s: %w\n%s", p, err, out)

@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 // chartDir is the chart's directory in the checkout.
@@ -14,24 +14,31 @@ const chartDir = "charts/weir"
 
 // chart writes the chart as Helm packages it, apart from its times: the files that the commit has, in their order.
 func (r release) chart() error {
-	list, err := git(r.source, "ls-files", chartDir)
-	if err != nil {
-		return err
-	}
 	var entries []entry
-	for name := range strings.SplitSeq(list, "\n") {
-		file := filepath.Join(r.source, name)
+	dir := filepath.Join(r.source, chartDir)
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		name = path.Join("weir", strings.TrimPrefix(name, chartDir+"/"))
+		name, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		name = path.Join("weir", filepath.ToSlash(name))
 		if name == "weir/Chart.yaml" {
 			if text, err = named(text, r.version); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 		}
 		entries = append(entries, entry{name: name, mode: 0o644, text: text})
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	text, err := pack(entries, r.commit.time)
 	if err != nil {

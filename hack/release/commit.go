@@ -1,9 +1,11 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -61,6 +63,20 @@ func cleanCommit(dir string) (commit, error) {
 		return commit{}, fmt.Errorf("git log of %s: %q has no time: %w", dir, line, err)
 	}
 	return commit{hash: hash, time: time.Unix(seconds, 0).UTC()}, nil
+}
+
+// unpack writes the files of a checkout's commit to a new directory. Those that the checkout has beside them, ignored ones
+// among them, do not get there.
+func (c commit) unpack(checkout, dir string) error {
+	text, err := git(checkout, "-c", "core.autocrlf=false", "archive", "--format=zip", c.hash)
+	if err != nil {
+		return err
+	}
+	files, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
+	if err != nil {
+		return fmt.Errorf("git archive of %s: %w", c.hash, err)
+	}
+	return os.CopyFS(dir, files)
 }
 
 // git returns the output of a git command without the line's end.

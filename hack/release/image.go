@@ -22,8 +22,8 @@ const (
 	nonroot = "65532:65532" // by number, so that an orchestrator can see that it is not root
 )
 
-// certificates returns Mozilla's certificate authorities, as a version of golang.org/x/crypto has them. Those that are
-// trusted up to a date only are left out: a file cannot say so.
+// certificates returns Mozilla's certificate authorities, as a version of golang.org/x/crypto has them. Roots
+// trusted only up to a date are left out: the file has no place for dates.
 func certificates() []byte {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {

@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // platforms are those of the programs and the images.
@@ -68,7 +70,7 @@ func parse(flags *flag.FlagSet, args []string) error {
 type release struct {
 	version string
 	commit  commit
-	source  string // root of the checkout
+	source  string // root of the commit's files
 	dir     string // its files
 }
 
@@ -93,11 +95,16 @@ func write(version, source, dist string, out io.Writer) (err error) {
 	if r.commit, err = cleanCommit(r.source); err != nil {
 		return err
 	}
-	r.dir = dist + ".part"
-	if err := os.RemoveAll(r.dir); err != nil {
+	part, err := os.MkdirTemp(filepath.Dir(dist), filepath.Base(dist)+".part")
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(r.dir)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(part)) }()
+	checkout := r.source
+	r.source, r.dir = filepath.Join(part, "source"), filepath.Join(part, "dist")
+	if err := errors.Join(r.commit.unpack(checkout, r.source), os.Mkdir(r.dir, 0o755)); err != nil {
+		return err
+	}
 	for _, step := range []func() error{r.build, r.archives, r.boms, r.image, r.chart, r.sums} {
 		if err := step(); err != nil {
 			return err
@@ -113,7 +120,7 @@ func write(version, source, dist string, out io.Writer) (err error) {
 	return err
 }
 
-// replaceable returns an error if the directory has anything but a release.
+// replaceable returns an error that names the file if the directory has any that is not listed in its sums.
 func replaceable(dist string) error {
 	entries, err := os.ReadDir(dist)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -122,8 +129,24 @@ func replaceable(dist string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dist, sumsFile)); err != nil {
+	text, err := os.ReadFile(filepath.Join(dist, sumsFile))
+	if err != nil {
 		return fmt.Errorf("%s is no release (it has no %s), and is left as it is", dist, sumsFile)
 	}
-	return nil
+	listed := map[string]bool{sumsFile: true}
+	for line := range strings.Lines(string(text)) {
+		if _, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
+			listed[name] = true
+		}
+	}
+	return filepath.WalkDir(dist, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dist, file)
+		if err == nil && !listed[filepath.ToSlash(name)] {
+			err = fmt.Errorf("%s has %s, which is not in its %s, and is left as it is", dist, name, sumsFile)
+		}
+		return err
+	})
 }

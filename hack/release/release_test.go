@@ -61,7 +61,7 @@ func TestNamed(t *testing.T) {
 	wantError(t, "with two versions", err, "2 lines with the key version")
 }
 
-// A commit is released; a tree with changes, of files that git knows or not, is refused. What git ignores is no change.
+// A commit is released; a tree with changes, of files that git knows or not, is refused. Ignored files are no change.
 func TestCleanCommit(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) {
@@ -145,10 +145,15 @@ func TestReplaceable(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, "other files", replaceable(dir), "is no release")
-	if err := os.WriteFile(filepath.Join(dir, sumsFile), nil, 0o600); err != nil {
+	r := release{dir: dir}
+	if err := r.sums(); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, "a release", replaceable(dir), "")
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "a release with another file", replaceable(dir), "notes.txt")
 }
 
 // small is a release whose programs are a few bytes.
@@ -252,7 +257,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// The file of authorities has every root that Mozilla trusts without a condition, and no other: a file cannot have one.
+// The file of authorities has every root that Mozilla trusts without a condition, and no other, since the file cannot state conditions.
 func TestCertificates(t *testing.T) {
 	have := certificates()
 	for root := range bundle.Roots() {

@@ -62,7 +62,7 @@ func (r release) bom(p platform, program string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// serial returns a UUID of version 8 that is a program's own: the same bytes have the same parts.
+// serial returns a UUID of version 8 made of a program's sum.
 func serial(sum [sha256.Size]byte) string {
 	id := sum[:16]
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80

@@ -95,7 +95,7 @@ func checkProgram(t *testing.T, path string, machine elf.Machine) {
 			t.Errorf("%s is not static", path)
 		}
 	}
-	for _, directory := range []string{root, filepath.Dir(filepath.Dir(filepath.Dir(path)))} {
+	for _, directory := range []string{filepath.Dir(dist), filepath.Dir(again)} {
 		if strings.Contains(read(t, path), directory+"/") {
 			t.Errorf("%s has the path %s", path, directory)
 		}

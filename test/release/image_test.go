@@ -109,7 +109,7 @@ func TestImages(t *testing.T) {
 		if labels["org.opencontainers.image.version"] != version || labels["org.opencontainers.image.revision"] != commit {
 			t.Errorf("%s: the labels are %v", arch, labels)
 		}
-		if at := must(t, root, "git", "log", "-1", "--format=%ct", commit); i.Created != utc(t, at) {
+		if at := must(t, repository, "git", "log", "-1", "--format=%ct", commit); i.Created != utc(t, at) {
 			t.Errorf("%s: created %s, the commit at %s", arch, i.Created, utc(t, at))
 		}
 		for _, program := range []string{"epp", "weir"} {

@@ -14,10 +14,10 @@ import (
 // version is that of the release.
 const version = "1.2.3-test.1"
 
-// The checkout, the commit that is released, and both releases of it.
+// The checkout, a repository with its files as the only commit, and both releases of that.
 var (
-	root, commit string
-	dist, again  string
+	root, repository, commit string
+	dist, again              string
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -26,6 +26,9 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "weir-release-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err == nil {
 		err = os.Chmod(dir, 0o755) // the image's user has to get in
 	}
 	if err == nil {
@@ -38,28 +41,30 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// elsewhere are what differs on another machine: a tag, and with it git's name of the commit; the environment; modes.
-const elsewhere = "git tag v1.9.9 && umask 077 && TZ=Asia/Tokyo GOARM64=v9.0 GOFLAGS=-buildvcs=auto "
+// elsewhere are what differs on another machine: a tag, and with it git's name of the commit; a program's file that git
+// ignores there; settings of Go; the environment; modes.
+const elsewhere = "git -c tag.gpgSign=false tag v1.9.9 && " +
+	"echo 'package main; func init() { panic(0) }' >cmd/epp/own.go && echo /cmd/epp/own.go >>.git/info/exclude && " +
+	"printf 'GOAMD64=v3\nGOFLAGS=-tags=own\n' >../goenv && " +
+	"umask 077 && TZ=Asia/Tokyo GOENV=\"$PWD/../goenv\" GOARM64=v9.0 GOFLAGS=-buildvcs=auto "
 
 // makeTwice makes the release in two folders, whose names differ in length, the second time as on another machine.
 func makeTwice(dir string) (err error) {
 	if root, err = checkout.Root(); err != nil {
 		return err
 	}
-	if commit, err = output(root, "git", "-c", "user.name=test", "-c", "user.email=test@example.com", "stash", "create"); err != nil { // a commit of the changes, which nothing refers to
+	if repository, err = commitOf(root, filepath.Join(dir, "repository")); err != nil {
 		return err
 	}
-	if commit == "" {
-		if commit, err = output(root, "git", "rev-parse", "HEAD"); err != nil {
-			return err
-		}
+	if commit, err = output(repository, "git", "rev-parse", "HEAD"); err != nil {
+		return err
 	}
 	for _, one := range []struct {
 		to          *string
 		clone, with string
 	}{{&dist, filepath.Join(dir, "a"), ""}, {&again, filepath.Join(dir, "another", "folder"), elsewhere}} {
 		for _, args := range [][]string{
-			{"git", "clone", "--quiet", "--shared", "--no-checkout", root, one.clone},
+			{"git", "clone", "--quiet", "--shared", "--no-checkout", repository, one.clone},
 			{"git", "-C", one.clone, "checkout", "--quiet", "--detach", commit},
 			{"sh", "-c", "cd '" + one.clone + "' && " + one.with + "make --silent release VERSION=" + version},
 		} {
@@ -70,6 +75,21 @@ func makeTwice(dir string) (err error) {
 		*one.to = filepath.Join(one.clone, "dist")
 	}
 	return nil
+}
+
+// commitOf makes a repository in which the only commit has the files of a directory but for ignored ones, and returns its path.
+// So the directory needs no history, nor even git.
+func commitOf(files, repository string) (string, error) {
+	for _, args := range [][]string{
+		{"init", "--quiet"},
+		{"-c", "core.autocrlf=false", "add", "--all"},
+		{"-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgSign=false", "commit", "--quiet", "--message", "test"},
+	} {
+		if _, err := output(files, append([]string{"git", "--git-dir=" + repository, "--work-tree=" + files}, args...)...); err != nil {
+			return "", err
+		}
+	}
+	return repository, nil
 }
 
 // output runs a command and returns its output without the line's end. The error has what it said.
