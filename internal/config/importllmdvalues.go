@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,8 @@ func (im *llmdImport) values(root *yaml.Node) {
 		im.pairs(path, node, func(_, path string, value *yaml.Node) {
 			short := llmdPath(path)
 			switch {
+			case strings.HasSuffix(llmdValues[short], ".enabled") || strings.HasSuffix(llmdValues[short], ".create"):
+				im.value(llmdValues[short], im.on(path, value))
 			case llmdValues[short] != "":
 				im.value(llmdValues[short], im.plain(path, value))
 			case short == "epp.flags":
@@ -78,7 +81,7 @@ func (im *llmdImport) values(root *yaml.Node) {
 			case short == "monitoring.prometheus.auth.secretName": // of a service account's token
 				im.value("metrics.auth.tokenSecret", map[string]any{"name": im.text(path, value), "key": "token"})
 			case short == "proxy.enabled":
-				if im.plain(path, value) == true {
+				if im.on(path, value) {
 					im.value("envoy.mode", "sidecar")
 				}
 			case short == "provider.name":
@@ -167,17 +170,23 @@ func (im *llmdImport) gateway(provider string) {
 // sidecar converts a container beside their picker, which Weir's chart has if it is an Envoy.
 func (im *llmdImport) sidecar(path string, node *yaml.Node) {
 	enabled, envoy := false, false
+	var others []string
 	im.pairs(path, node, func(key, path string, value *yaml.Node) {
 		switch key {
 		case "enabled":
-			enabled = im.plain(path, value) == true
+			enabled = im.on(path, value)
 		case "name", "image":
 			envoy = envoy || strings.Contains(fmt.Sprint(im.plain(path, value)), "envoy")
+		default:
+			others = append(others, key)
 		}
 	})
 	switch {
 	case enabled && envoy:
 		im.value("envoy.mode", "sidecar")
+		for _, key := range others {
+			im.note("sidecar.%s: ignored: the chart has an Envoy of its own (envoy in charts/weir/README.md)", key)
+		}
 	case enabled:
 		im.ignored = append(im.ignored, "sidecar")
 	}
@@ -187,16 +196,28 @@ func (im *llmdImport) sidecar(path string, node *yaml.Node) {
 // a collector Weir's chart has none.
 func (im *llmdImport) tracing(path string, node *yaml.Node) {
 	enabled, texts := false, map[string]string{}
+	var others []string
 	im.pairs(path, node, func(key, path string, value *yaml.Node) {
 		switch key {
 		case "enabled":
-			enabled = im.plain(path, value) == true
-		case "sampling":
-			im.pairs(path, value, func(key, path string, value *yaml.Node) { texts[key] = im.text(path, value) })
-		default:
+			enabled = im.on(path, value)
+		case "otelExporterEndpoint":
 			texts[key] = im.text(path, value)
+		case "sampling":
+			im.pairs(path, value, func(key, path string, value *yaml.Node) {
+				if key != "sampler" && key != "samplerArg" {
+					others = append(others, "tracing.sampling."+key)
+					return
+				}
+				texts[key] = im.text(path, value)
+			})
+		default:
+			others = append(others, "tracing."+key)
 		}
 	})
+	if enabled {
+		im.ignored = append(im.ignored, others...)
+	}
 	switch {
 	case !enabled:
 		return
@@ -247,6 +268,23 @@ func (im *llmdImport) plain(path string, node *yaml.Node) (v any) {
 		im.problems.add(path, describe(node), "%v", err)
 	}
 	return v
+}
+
+// on returns a boolean. A text is none: a template takes "false" as true.
+func (im *llmdImport) on(path string, node *yaml.Node) bool {
+	n := im.at(path, node)
+	if n == nil {
+		return false
+	}
+	var v any
+	if n.Kind == yaml.ScalarNode {
+		v = im.plain(path, n)
+	}
+	on, ok := v.(bool)
+	if !ok {
+		im.problems.add(path, cmp.Or(n.Value, describe(n)), "must be true or false, without quotes")
+	}
+	return on
 }
 
 // ports converts ports, which are numbers or objects with one.
@@ -315,22 +353,52 @@ func (im *llmdImport) flags(path string, node *yaml.Node) {
 	}
 }
 
-// given returns the flags that values name: a mapping or, in older charts of GIE's, a list of names and values.
+// llmdFlag is what the name of a flag is.
+var llmdFlag = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// given returns the flags that values name: a mapping or, in older charts of GIE's, a list of names and values, of which the
+// last one of a name counts.
 func (im *llmdImport) given(path string, node *yaml.Node) map[string]string {
 	flags := map[string]string{}
 	n := im.at(path, node)
 	if n == nil || n.Kind != yaml.SequenceNode {
-		im.pairs(path, node, func(flag, path string, value *yaml.Node) { flags[flag] = im.text(path, value) })
+		im.pairs(path, node, func(flag, of string, value *yaml.Node) {
+			if im.isFlag(path, flag) {
+				flags[flag] = im.text(of, value)
+			}
+		})
 		return flags
 	}
 	im.items(path, n, func(path string, node *yaml.Node) {
 		texts := map[string]string{}
-		im.pairs(path, node, func(key, path string, value *yaml.Node) { texts[key] = im.text(path, value) })
-		if texts["name"] == "" {
-			im.problems.add(join(path, "name"), "", "must be the name of a flag")
+		var others []string
+		im.pairs(path, node, func(key, path string, value *yaml.Node) {
+			if key != "name" && key != "value" {
+				others = append(others, key)
+				return
+			}
+			texts[key] = im.text(path, value)
+		})
+		flag := texts["name"]
+		if !im.isFlag(join(path, "name"), flag) {
 			return
 		}
-		flags[texts["name"]] = texts["value"]
+		if len(others) > 0 {
+			im.note("flag --%s: its %s is ignored: only name and value count", flag, strings.Join(others, ", "))
+		}
+		if _, again := flags[flag]; again {
+			im.note("flag --%s: is there more than once: the last value counts", flag)
+		}
+		flags[flag] = texts["value"]
 	})
 	return flags
+}
+
+// isFlag reports whether a text is the name of a flag; if not, that is a problem of its path.
+func (im *llmdImport) isFlag(path, text string) bool {
+	ok := llmdFlag.MatchString(text)
+	if !ok {
+		im.problems.add(path, text, "must be the name of a flag, of letters, digits, -, _ and .")
+	}
+	return ok
 }
