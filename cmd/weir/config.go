@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
@@ -112,6 +113,9 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 	return nil
 }
 
+// longestRelease is the length of the longest name of a release that Helm takes.
+const longestRelease = 53
+
 // checkBeside returns the problem of --beside, or nil.
 func checkBeside(command, from, release string) error {
 	switch {
@@ -119,6 +123,9 @@ func checkBeside(command, from, release string) error {
 		return errors.New("--beside: is for import --from llm-d and --from gie only")
 	case release == "":
 		return errors.New("--beside: must name a RELEASE")
+	case len(release) > longestRelease || len(validation.IsDNS1123Subdomain(release)) > 0:
+		return fmt.Errorf("--beside: %q: must be the name of a release of Helm's: at most %d of a-z, 0-9, - and ., with a letter or digit "+
+			"at either end", release, longestRelease)
 	}
 	return nil
 }
@@ -199,12 +206,9 @@ func readConfig(profile, file string) (config.Document, error) {
 }
 
 func readEndpoints(file string) ([]scheduling.Endpoint, error) {
-	text, err := readInput(file)
+	text, err := readAtMost(file, datastore.MaxFileBytes) // epp would refuse a larger one without reading
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > datastore.MaxFileBytes { // epp would refuse it without reading
-		return nil, fmt.Errorf("%s: is larger than %d bytes", file, datastore.MaxFileBytes)
 	}
 	endpoints, err := datastore.DecodeEndpoints(text)
 	if err != nil {
@@ -223,12 +227,31 @@ func failed(stderr io.Writer, err error) int {
 	return 1
 }
 
-// readInput reads a file, or standard input for "-".
-func readInput(file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(os.Stdin)
+// largestInput is the size in bytes of the largest file that is read whole, four times that of the largest ConfigMap.
+const largestInput = 4 << 20
+
+// readInput reads a file of at most largestInput bytes, or standard input for "-".
+func readInput(file string) ([]byte, error) { return readAtMost(file, largestInput) }
+
+// readAtMost reads a file of at most so many bytes, or standard input for "-". The file may be a pipe.
+func readAtMost(file string, most int64) ([]byte, error) {
+	name, in := "standard input", os.Stdin
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = opened.Close() }()
+		name, in = file, opened
 	}
-	return os.ReadFile(file)
+	text, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s: is larger than %d bytes", name, most)
+	}
+	return text, nil
 }
 
 // importers convert another system's configuration to a document, with notes for the operator and, if the file has them,

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,6 +158,7 @@ func TestConfigCommand(t *testing.T) {
 
 // The first line says what is wrong with the arguments; the usage follows.
 func TestConfigArguments(t *testing.T) {
+	long := strings.Repeat("a", 54)
 	for arguments, want := range map[string]string{
 		"":                                     "must be followed by show, validate or import",
 		"bogus":                                `"bogus": must be show, validate or import`,
@@ -177,7 +179,11 @@ func TestConfigArguments(t *testing.T) {
 		"validate --endpoints - -":             "--endpoints: only one FILE can be standard input",
 		"validate --endpoints a b c":           `validate: "c": only one FILE is allowed`,
 		"validate --profile=wfq --endpoints a": `--profile: "wfq": a file with endpoints has none`,
-		"import --from=smg --profile=wfq a":    `--profile: "wfq": is for show and validate only`,
+		"import --from=gie --beside=Demo_1 a": `--beside: "Demo_1": must be the name of a release of Helm's: at most 53 of a-z, 0-9, - and ., ` +
+			"with a letter or digit at either end",
+		"import --from=gie --beside=" + long + " a": `--beside: "` + long + `": must be the name of a release of Helm's: at most 53 of a-z, ` +
+			"0-9, - and ., with a letter or digit at either end",
+		"import --from=smg --profile=wfq a": `--profile: "wfq": is for show and validate only`,
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(append([]string{"config"}, strings.Fields(arguments)...), &stdout, &stderr); code != 2 {
@@ -186,6 +192,25 @@ func TestConfigArguments(t *testing.T) {
 		first, rest, _ := strings.Cut(stderr.String(), "\n")
 		if first != "weir config: "+want || !strings.HasPrefix(rest, "Usage:") || stdout.Len() > 0 {
 			t.Errorf("%s: %s%s", arguments, stderr.String(), stdout.String())
+		}
+	}
+}
+
+// A file without an end is refused by its size, before memory is full: 1 MiB of endpoints, 4 MiB of anything else.
+func TestConfigReadsNoEndlessFile(t *testing.T) {
+	const endless = "/dev/zero"
+	for arguments, most := range map[string]int{
+		"config import --from llm-d " + endless:                      4 << 20,
+		"config show " + endless:                                     4 << 20,
+		"config validate " + endless:                                 4 << 20,
+		"config validate --endpoints " + endless:                     1 << 20,
+		"simulate --config " + endless + " --workload " + endless:    4 << 20,
+		"envoy endpoints " + endless + " " + t.TempDir() + "/a.yaml": 1 << 20,
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(strings.Fields(arguments), &stdout, &stderr)
+		if want := fmt.Sprintf("%s: is larger than %d bytes", endless, most); code == 0 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: exit code %d, want %q: %.300s", arguments, code, want, &stderr)
 		}
 	}
 }
