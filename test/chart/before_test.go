@@ -35,13 +35,8 @@ func (r *rollOut) replace(version string, ips ...string) {
 	r.end(r.h.second)
 	second := r.start(version, ips[1])
 	r.end(r.h.first)
-	leader := first
-	if !healthOf(first.host(), 9003, "readiness") {
-		leader, second = second, first
-	}
-	leader.await("one of the replicas leads", leader.serving("readiness"))
-	r.u.leadsTo(podIP(leader.ip))
-	r.h.first, r.h.second = leader, second
+	r.h.first, r.h.second = r.leads(first, second)
+	r.u.leadsTo(podIP(r.h.first.ip))
 }
 
 // reads waits until a replica counts what the leader has in flight: most of the bound, which is full, and no more.

@@ -3,6 +3,7 @@
 package chart
 
 import (
+	"errors"
 	"flag"
 	"maps"
 	"path/filepath"
@@ -233,13 +234,27 @@ func (r *rollOut) andBack() {
 	r.end(r.h.second)
 	second := r.start("earlier", "127.0.9.6")
 	r.end(r.h.first)
-	leader := first
-	if healthOf(second.host(), 9003, "readiness") {
-		leader = second
-	}
-	leader.await("a replica of the earlier version leads", leader.serving("readiness"))
+	leader, _ := r.leads(first, second)
 	r.u.leadsTo(podIP(leader.ip))
 	r.settled("the rollback", 3*time.Second)
+}
+
+// leads waits until one of two replicas leads, and returns that one first.
+func (r *rollOut) leads(a, b *deployed) (leader, other *deployed) {
+	r.t.Helper()
+	a.await("one of the two replicas leads", func() error {
+		for _, d := range []*deployed{a, b} {
+			if healthOf(d.host(), 9003, "readiness") {
+				leader = d
+				return nil
+			}
+		}
+		return errors.New("neither is SERVING")
+	})
+	if leader == b {
+		return b, a
+	}
+	return a, b
 }
 
 // settled checks what has happened since it was called last. The Service may have led nowhere for the time given.

@@ -424,7 +424,13 @@ func (p *place) load() (stop func()) {
 			}
 		})
 	}
-	stop = sync.OnceFunc(func() { cancel(); clients.Wait() })
+	stop = sync.OnceFunc(func() {
+		if ctx.Err() != nil {
+			p.t.Errorf("the load ended %v after its start, before it was stopped", 2*patience)
+		}
+		cancel()
+		clients.Wait()
+	})
 	p.t.Cleanup(stop)
 	return stop
 }
