@@ -66,7 +66,7 @@ func TestAKeyIsOnePlace(t *testing.T) {
 			return true
 		})
 	}
-	const want = "APIVersion Affinity AffinitySession Bucket BusyFraction BusyRatio BusyTokens ByModel " +
+	const want = "APIVersion Affinity AffinitySession AssumeFullDuplex Bucket BusyFraction BusyRatio BusyTokens ByModel " +
 		"CachedTokenLimitPerBackend CanPreempt Capacities Class Classes Cost Criticality DeadlineHeaders " +
 		"DefaultFamily DefaultRole Discipline DrainWindow Enabled EnqueueAll Family FlowCapacity Headers " +
 		"Hints Key Kind Levels Loaded LocalityQuantum LowerBoundPerBackend MaxBodyBytesTotal MaxClass " +

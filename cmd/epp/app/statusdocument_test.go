@@ -89,7 +89,7 @@ func TestStatusDocument(t *testing.T) {
 	if only := r.document("?only-flow=bob"); len(only.Flows) != 1 || only.Flows[0].Waiting != 1 {
 		t.Errorf("only bob: %+v", only.Flows)
 	}
-	if code, text := r.debug("/debug/status?flows=x&sort-flows=y"); code != 400 || !strings.Contains(text, "flows: must be") || !strings.Contains(text, "sort-flows: must be") {
+	if code, text := r.debug("/debug/status?flows=x&sort-flows=y"); code != 400 || !strings.Contains(text, `flows: "x": must be`) || !strings.Contains(text, `sort-flows: "y": must be`) {
 		t.Errorf("%d %s", code, text)
 	}
 }
