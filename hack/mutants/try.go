@@ -145,7 +145,7 @@ func locate(sites []site, m mutant) (place, bool) {
 
 var (
 	failed    = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
-	panicked  = regexp.MustCompile(`(?m)^(?:panic: test timed out|panic: |fatal error: )`)
+	panicked  = regexp.MustCompile(`(?m)^(?:panic: test timed out|panic: |fatal error: |signal: killed$)`)
 	buildFail = regexp.MustCompile(`(?m)\[(?:build|setup) failed\]`)
 )
 
