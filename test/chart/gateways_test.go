@@ -1,10 +1,13 @@
 package chart
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
@@ -60,6 +63,43 @@ func TestAssumptionAboutGKE(t *testing.T) {
 			t.Errorf("%s: the configuration is\n%s", name, got)
 		}
 	}
+}
+
+// The checks know what each profile sets: its longest wait, and whether its tiers preempt.
+func TestProfilesBehindGateways(t *testing.T) {
+	for _, name := range config.Profiles() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := config.Profile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			longest, preempts := d.FairRequestQueue.QueueTTL.Std(), false
+			for _, tier := range d.Tiers {
+				preempts = preempts || tier.CanPreempt
+				if tier.QueueTimeout != nil {
+					longest = max(longest, tier.QueueTimeout.Std())
+				}
+			}
+			of := "config: { profile: " + name + " }\n"
+			for timeout, renders := range map[time.Duration]bool{longest: false, longest + time.Second: true} {
+				_, err := template(t, envoyGatewayOf, of, fmt.Sprintf("gateway: { envoyGateway: { messageTimeout: %.0fs } }\n", timeout.Seconds()))
+				if renders != (err == nil) {
+					t.Errorf("a messageTimeout of %v, where requests wait up to %v: %v", timeout, longest, err)
+				}
+			}
+			if _, err := template(t, minimal, toGateway, "gateway: { provider: agentgateway }\n", of); preempts != (err != nil) {
+				t.Errorf("agentgateway, whether tiers preempt: %v: %v", preempts, err)
+			}
+		})
+	}
+}
+
+// What replaces a profile's tiers is checked in their place.
+func TestTiersInPlaceOfAProfiles(t *testing.T) {
+	values := "config: { profile: smg-priority, replaceTiers: true, tiers: [ { name: first }, { name: default, queueTimeout: 50s } ] }\n"
+	render(t, envoyGatewayOf, values)
+	render(t, minimal, toGateway, "gateway: { provider: agentgateway }\n", values)
 }
 
 // Policies for a Gateway take off all headers that the shipped Envoy takes off, in the namespace of each Gateway.

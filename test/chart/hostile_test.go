@@ -85,6 +85,16 @@ func TestHostileValues(t *testing.T) {
 		"GKE without a pool":          {"pool: { source: Selector, matchLabels: { app: llama } }\ngateway: { provider: gke }\n", "gateway.provider", "attach to an InferencePool"},
 		"a timeout of the TTL":        {envoyGatewayOf + "config: { fairRequestQueue: { queueTTL: 1m } }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above"},
 		"a timeout below a tier's":    {envoyGatewayOf + "config: { tiers: [ { name: sheddable, queueTimeout: 1m0.5s } ] }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above"},
+		"a timeout below a profile's": {envoyGatewayOf + "config: { profile: smg-priority }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above every queueTTL and queueTimeout, of which the longest is 300 s"},
+		"a TTL in snake case":         {envoyGatewayOf + "config: { fair_request_queue: { queue_ttl: 90s } }\n", "gateway.envoyGateway.messageTimeout", "is 90 s"},
+		"a TTL as an argument":        {envoyGatewayOf + "extraArgs: [ --queue-ttl=2m ]\n", "gateway.envoyGateway.messageTimeout", "is 120 s"},
+		"a profile that preempts":     {minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { profile: smg-priority }\n", "config.tiers", "canPreempt must be false"},
+		"one tier of two that preempt": {
+			minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { profile: smg-priority, tiers: [ { name: system, canPreempt: false } ] }\n", "config.tiers", "interactive: canPreempt must be false",
+		},
+		"preemption of a tier that stays": {
+			minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { profile: smg-priority, replaceTiers: true, tiers: [ { name: system }, { name: bulk } ] }\n", "config.tiers", "system: canPreempt must be false",
+		},
 		"all of an answer, fail open": {minimal + toGateway + "gateway: { provider: envoy-gateway, envoyGateway: { responseBody: FullDuplexStreamed } }\n", "gateway.envoyGateway.responseBody", "needs pool.failureMode FailClose"},
 		"preemption that frees nothing": {
 			minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { tiers: [ { name: critical, canPreempt: true } ] }\n", "config.tiers", "critical: canPreempt must be false",

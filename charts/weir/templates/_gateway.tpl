@@ -59,11 +59,36 @@ maxParallelRequests: 1000000
 {{- int64 $ms }}
 {{- end }}
 
-{{/* The longest time that `config` lets a request wait, in milliseconds; 30 s unless it says another one. */}}
-{{- define "weir.longestWait" -}}
-{{- $queue := .Values.config.fairRequestQueue | default dict }}
-{{- $longest := include "weir.longDuration" ($queue.queueTTL | default "30s") | int64 }}
+{{/* The tiers of a profile that has any, with what the checks below need (TestProfilesBehindGateways). */}}
+{{- define "weir.tiersOfProfiles" -}}
+smg-priority:
+  system: { canPreempt: true, queueTimeout: 30s }
+  interactive: { canPreempt: true, queueTimeout: 30s }
+  default: { queueTimeout: 1m }
+  bulk: { queueTimeout: 5m }
+{{- end }}
+
+{{/* The tiers of `config` over those of its profile, by name. With replaceTiers only tiers in the list are left. */}}
+{{- define "weir.tiers" -}}
+{{- $profile := index (include "weir.tiersOfProfiles" . | fromYaml) (.Values.config.profile | default "" | toString) | default dict }}
+{{- $tiers := eq (toString .Values.config.replaceTiers) "true" | ternary dict $profile }}
 {{- range .Values.config.tiers | default list }}
+{{- $tiers = set $tiers (toString .name) (mergeOverwrite (dict) (index $profile (toString .name) | default dict) .) }}
+{{- end }}
+{{- toYaml $tiers }}
+{{- end }}
+
+{{/* The longest time that a request may wait, in milliseconds: a tier's queueTimeout, or the queue's TTL, 30 s by default. */}}
+{{- define "weir.longestWait" -}}
+{{- $queue := .Values.config.fairRequestQueue | default .Values.config.fair_request_queue | default dict }}
+{{- $ttl := $queue.queueTTL | default $queue.queue_ttl | default "30s" }}
+{{- range .Values.extraArgs }}
+{{- if hasPrefix "--queue-ttl=" . }}
+{{- $ttl = trimPrefix "--queue-ttl=" . }}
+{{- end }}
+{{- end }}
+{{- $longest := include "weir.longDuration" $ttl | int64 }}
+{{- range include "weir.tiers" . | fromYaml }}
 {{- if .queueTimeout }}
 {{- $longest = max $longest (include "weir.longDuration" .queueTimeout | int64) }}
 {{- end }}
@@ -89,16 +114,16 @@ maxParallelRequests: 1000000
 {{- fail "pool.matchLabels: must have a label of the model servers' pods, by which Envoy Gateway finds them" }}
 {{- end }}
 {{- if le (include "weir.longDuration" $v.gateway.envoyGateway.messageTimeout | int64) (include "weir.longestWait" . | int64) }}
-{{- fail (printf "gateway.envoyGateway.messageTimeout: %s: must be above every queueTTL and queueTimeout in config" $v.gateway.envoyGateway.messageTimeout) }}
+{{- fail (printf "gateway.envoyGateway.messageTimeout: %s: must be above every queueTTL and queueTimeout, of which the longest is %d s" $v.gateway.envoyGateway.messageTimeout (div (include "weir.longestWait" . | int64) 1000)) }}
 {{- end }}
 {{- if and (eq $v.gateway.envoyGateway.responseBody "FullDuplexStreamed") (eq $v.pool.failureMode "FailOpen") }}
 {{- fail "gateway.envoyGateway.responseBody: FullDuplexStreamed: needs pool.failureMode FailClose" }}
 {{- end }}
 {{- end }}
 {{- if eq $v.gateway.provider "agentgateway" }}
-{{- range $config.tiers | default list }}
-{{- if .canPreempt }}
-{{- fail (printf "config.tiers: %s: canPreempt must be false, since with agentgateway a preempted request goes on at its engine" .name) }}
+{{- range $name, $tier := include "weir.tiers" . | fromYaml }}
+{{- if $tier.canPreempt }}
+{{- fail (printf "config.tiers: %s: canPreempt must be false, since with agentgateway a preempted request goes on at its engine" $name) }}
 {{- end }}
 {{- end }}
 {{- end }}
