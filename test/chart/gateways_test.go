@@ -95,7 +95,7 @@ func TestProfilesBehindGateways(t *testing.T) {
 	}
 }
 
-// What replaces a profile's tiers is checked in their place.
+// Tiers that replace a profile's are checked in their place.
 func TestTiersInPlaceOfAProfiles(t *testing.T) {
 	values := "config: { profile: smg-priority, replaceTiers: true, tiers: [ { name: first }, { name: default, queueTimeout: 50s } ] }\n"
 	render(t, envoyGatewayOf, values)
@@ -112,24 +112,26 @@ func TestHeadersThatClientsMustNotSend(t *testing.T) {
 	for _, m := range envoyrun.List(shipped.Filter(envoyrun.HeaderFilter), "mutations", "request_mutations") {
 		want = append(want, envoyrun.Object(m)["remove"].(string))
 	}
-	two := "httpRoute: { enabled: true, parentRefs: [ { name: gateway }, { name: shared, namespace: gateways } ] }\n"
+	// The route names two listeners of one Gateway. The other Gateway's name is no number.
+	two := "httpRoute: { enabled: true, parentRefs: [ { name: gateway, sectionName: a }, { name: gateway, sectionName: b }, { name: \"123\", namespace: gateways } ] }\n"
 	for provider, remove := range map[string][]any{
 		"envoy-gateway":    {"spec", "headers", "earlyRequestHeaders", "remove"},
 		"envoy-ai-gateway": {"spec", "headers", "earlyRequestHeaders", "remove"},
 		"kgateway":         {"spec", "default", "httpSettings", "earlyRequestHeaderModifier", "remove"},
 	} {
-		found := map[string]bool{}
+		found, policies := map[string]bool{}, 0
 		for key, o := range render(t, minimal, two, "gateway: { provider: "+provider+" }\n") {
 			if o.text("spec", "targetRefs") == "" && o.at("spec", "targetRefs", 0) == nil ||
 				object(o.at("spec", "targetRefs", 0).(map[string]any)).text("kind") != "Gateway" {
 				continue
 			}
+			policies++
 			found[o.text("metadata", "namespace")+"/"+object(o.at("spec", "targetRefs", 0).(map[string]any)).text("name")] = true
 			if got := o.texts(remove...); len(want) == 0 || !slices.Equal(got, want) {
 				t.Errorf("%s removes %v, want %v", key, got, want)
 			}
 		}
-		if len(found) != 2 || !found[namespace+"/gateway"] || !found["gateways/shared"] {
+		if len(found) != 2 || policies != 2 || !found[namespace+"/gateway"] || !found["gateways/123"] {
 			t.Errorf("%s: the policies are for %v", provider, found)
 		}
 		for key := range render(t, minimal, two, "gateway: { provider: "+provider+", clientPolicy: false }\n") {

@@ -70,6 +70,8 @@ func TestHostileValues(t *testing.T) {
 		"cert-manager, no issuer":     {minimal + "tls: { certManager: { enabled: true } }\n", "tls.certManager.issuerRef.name", "must be the issuer"},
 		"client CA, plaintext":        {minimal + "tls: { enabled: false, clientCAConfigMap: a }\n", "tls.clientCAConfigMap", "has no use"},
 		"client CA, own Envoy":        {minimal + "tls: { clientCAConfigMap: a }\nenvoy: { mode: sidecar }\n", "tls.clientCAConfigMap", "has no client certificate"},
+		"client CA, Envoy Gateway":    {envoyGatewayOf + "tls: { clientCAConfigMap: a }\n", "tls.clientCAConfigMap", "gateway.provider must not be envoy-gateway"},
+		"client CA, Istio":            {minimal + toGateway + "gateway: { provider: istio }\ntls: { clientCAConfigMap: a }\n", "tls.clientCAConfigMap", "gateway.provider must not be istio"},
 		"annotations with auth":       {minimal + "metrics: { scrapeAnnotations: true }\n", "metrics.scrapeAnnotations", "metrics.auth.enabled must be false"},
 		"PodMonitor without a token":  {minimal + "metrics: { podMonitor: { enabled: true } }\n", "metrics.auth.tokenSecret", "must be given"},
 		"half a token":                {minimal + "metrics: { auth: { tokenSecret: { name: a } } }\n", "metrics/auth/tokenSecret", "missing property 'key'"},
@@ -103,6 +105,12 @@ func TestHostileValues(t *testing.T) {
 			minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { scheduling: { fallbacks: 2 } }\n", "config.scheduling.fallbacks", "must be 0",
 		},
 		"a body of no size":   {minimal + "gateway: { maxRequestBody: 1.5Gi }\n", "gateway/maxRequestBody", "does not match pattern"},
+		"a body of 4 GiB":     {minimal + "gateway: { maxRequestBody: 4Gi }\n", "gateway/maxRequestBody", "does not match pattern"},
+		"a body of 4,096 MiB": {minimal + "gateway: { maxRequestBody: 4096Mi }\n", "gateway/maxRequestBody", "does not match pattern"},
+		"an hour and more":    {minimal + "gateway: { envoyGateway: { messageTimeout: 61m } }\n", "gateway/envoyGateway/messageTimeout", "does not match pattern"},
+		"an hour and a second": {
+			minimal + "gateway: { envoyGateway: { messageTimeout: 3601s } }\n", "gateway/envoyGateway/messageTimeout", "does not match pattern",
+		},
 		"KEDA, no Prometheus": {minimal + "autoscaling: { enabled: true, kind: ScaledObject, target: { name: a } }\n", "autoscaling.prometheusAddress", "must be the URL"},
 	} {
 		t.Run(name, func(t *testing.T) {

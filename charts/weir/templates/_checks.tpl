@@ -33,6 +33,9 @@
 {{- if and $v.tls.clientCAConfigMap (ne $v.envoy.mode "none") }}
 {{- fail "tls.clientCAConfigMap: the Envoy of this chart has no client certificate; envoy.mode must be none" }}
 {{- end }}
+{{- if and $v.tls.clientCAConfigMap (has $v.gateway.provider (list "envoy-gateway" "istio")) }}
+{{- fail (printf "tls.clientCAConfigMap: the gateway has no client certificate; gateway.provider must not be %s" $v.gateway.provider) }}
+{{- end }}
 {{- if and $v.metrics.scrapeAnnotations $v.metrics.auth.enabled }}
 {{- fail "metrics.scrapeAnnotations: scrapers that follow them send no token, so metrics.auth.enabled must be false" }}
 {{- end }}

@@ -27,12 +27,23 @@ assumeFullDuplex: true
 {{- end }}
 {{- end }}
 
-{{/* metadata of a policy for a Gateway, which has to be in its namespace; call with (dict "root" $ "parent" a parentRef). */}}
+{{/* The Gateways of the route, each once: parentRefs may name several listeners of one. A YAML list of names and namespaces. */}}
+{{- define "weir.gateways" -}}
+{{- $seen := dict }}
+{{- range .Values.httpRoute.parentRefs }}
+{{- $gateway := dict "name" .name "namespace" (.namespace | default $.Release.Namespace) }}
+{{- $_ := set $seen (toJson $gateway) $gateway }}
+{{- end }}
+{{- range $seen }}
+- {{ toJson . }}
+{{- end }}
+{{- end }}
+
+{{/* metadata of a policy for a Gateway, which has to be in its namespace; call with (dict "root" $ "gateway" one "many" bool). */}}
 {{- define "weir.clientPolicyMetadata" -}}
-{{- $namespace := .parent.namespace | default .root.Release.Namespace }}
-{{- $own := eq $namespace .root.Release.Namespace }}
-name: {{ ternary (include "weir.fullname" .root) (include "weir.clusterName" .root) $own }}{{ if gt (len .root.Values.httpRoute.parentRefs) 1 }}-{{ .parent.name }}{{ end }}
-namespace: {{ $namespace }}
+{{- $own := eq .gateway.namespace .root.Release.Namespace }}
+name: {{ ternary (include "weir.fullname" .root) (include "weir.clusterName" .root) $own }}{{ if .many }}-{{ .gateway.name }}{{ end }}
+namespace: {{ .gateway.namespace | quote }}
 labels:
   {{- include "weir.labels" (dict "root" .root "component" "gateway") | nindent 2 }}
 {{- end }}
