@@ -36,6 +36,11 @@ build: ## static binaries: bin/epp and bin/weir
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/epp ./cmd/epp
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
 
+# Paths in the copy are absolute, so that its Envoys start in any directory.
+my-envoy: ## a copy of config/envoy for your own addresses and keys, which git ignores; one that is there stays
+	@rm -rf $@.part && mkdir $@.part && cp -r config/envoy/*.yaml config/envoy/auth config/envoy/eds $@.part
+	@sed -i 's|config/envoy/|$(CURDIR)/$@/|g' $@.part/*.yaml $@.part/eds/*.yaml && mv $@.part $@
+
 .PHONY: release
 release: export WEIR_VERSION := $(if $(filter command,$(firstword $(origin VERSION))),$(value VERSION))
 release: ## VERSION=1.2.3: programs, an OCI layout, SBOMs, the chart and their sums, in dist; the same from every clone of a commit

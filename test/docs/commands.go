@@ -109,7 +109,8 @@ func (s *Stage) play(page string, a act) {
 var (
 	startsEPP   = regexp.MustCompile(`^(?:bin/)?epp (.*--endpoints=.*?|.*--endpoints-file=\S+ &)(?: &)?$`)
 	assigns     = regexp.MustCompile(`^bin/weir (envoy endpoints .*?\S+ (\S+\.yaml))( --follow &)?$`)
-	startsEnvoy = regexp.MustCompile(`-c ((?:config/envoy/)?[\w-]+\.yaml)(?: &)?$`)
+	copies      = regexp.MustCompile(`^make (?:build )?my-envoy$`)
+	startsEnvoy = regexp.MustCompile(`-c ((?:config/envoy/|my-envoy/)?[\w-]+\.yaml)(?: &)?$`)
 )
 
 // script runs the commands of a block. Those whose output does not matter share one shell.
@@ -127,6 +128,9 @@ func (s *Stage) script(page string, b block) {
 		command, _, _ := strings.Cut(step.command, "  #")
 		command = strings.TrimSpace(command)
 		switch {
+		case copies.MatchString(command):
+			flush()
+			s.run(at, "make -s -f "+root()+"/Makefile my-envoy", nil)
 		case outside(command) != "":
 		case startsEPP.MatchString(command):
 			flush()
