@@ -28,7 +28,7 @@ var letOut = map[string]string{
 	"make test":                       "this is a part of it",
 	"make test-cluster":               "test/docs/cluster is a part of it",
 	"make release":                    "minutes; test/release makes one and uses its files",
-	"cd dist":                         "the same",
+	"(cd dist":                        "the same",
 	"sudo install":                    "the same",
 	"crane push":                      "there is no registry",
 	"go run -C hack/release . verify": "TestImages",
