@@ -26,6 +26,7 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := strings.Replace(string(text), "response_trailer_mode: SEND\n              metadata", "response_trailer_mode: SKIP\n              metadata", 1)
+	broken = strings.Replace(broken, "allow_mode_override: true", "allow_mode_override: false", 1)
 	line := strings.Count(broken[:strings.Index(broken, "response_trailer_mode: SKIP")], "\n") + 1
 	file := filepath.Join(t.TempDir(), "broken.yaml")
 	if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {

@@ -41,7 +41,8 @@ func envoyChecks() []Check {
 			Title: "the filter is not sent response trailers",
 			Why: "With response_body_mode NONE, only response_trailer_mode SEND keeps the stream open until the answer has ended. " +
 				"Without it Weir takes requests for complete that still run, and sends too many to the engines.",
-			Fix:   "Set response_trailer_mode: SEND.",
+			Fix: "Set response_trailer_mode: SEND; or allow_mode_override: true in the modes BUFFERED, BUFFERED_PARTIAL and STREAMED, " +
+				"where Weir asks for trailers itself.",
 			Harm:  []string{"TestStreamWithoutTrailerModeEndsEarly"},
 			envoy: responseTrailers,
 		},

@@ -201,7 +201,13 @@ func mode(key, value string) edit { return setFilter(ext, value, "processing_mod
 
 func keep(names ...string) edit { return envoyrun.KeepHeader(names...) }
 
-var bodyless = envoyrun.Edits(mode("request_body_mode", "NONE"), setFilter(ext, false, "allow_mode_override"))
+// noOverride has Envoy ignore overrides of the mode.
+var noOverride = setFilter(ext, false, "allow_mode_override")
+
+// trailerless has Envoy send no response trailers, whatever Weir asks for.
+var trailerless = envoyrun.Edits(mode("response_trailer_mode", "SKIP"), noOverride)
+
+var bodyless = envoyrun.Edits(mode("request_body_mode", "NONE"), noOverride)
 
 // setsTenant has Envoy set the header of the tenant, instead of removing it.
 func setsTenant(action string) edit {

@@ -9,11 +9,13 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 )
 
-// responseTrailers checks that streams live until the answer has ended. Where Weir sees the body, its end tells.
+// responseTrailers checks that streams live until the answer has ended. Where Weir sees the body, its end tells, and where
+// it may override the mode, it asks for trailers itself.
 func responseTrailers(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		mode := u.config.GetProcessingMode()
-		if mode.GetResponseBodyMode() != extprocv3.ProcessingMode_NONE || mode.GetResponseTrailerMode() == extprocv3.ProcessingMode_SEND {
+		if mode.GetResponseBodyMode() != extprocv3.ProcessingMode_NONE ||
+			mode.GetResponseTrailerMode() == extprocv3.ProcessingMode_SEND || u.overridden() {
 			continue
 		}
 		found := mode.GetResponseTrailerMode().String()
@@ -21,6 +23,17 @@ func responseTrailers(e *Envoy, w Weir, report reporter) {
 			found = "SKIP (the default)"
 		}
 		report(u.at("processing_mode", "response_trailer_mode"), found, "response_trailer_mode: SEND")
+	}
+}
+
+// overridden reports whether Envoy takes the override of the mode in each of Weir's answers to request headers (ADR 0211).
+// A list of allowed modes may lack it.
+func (u use) overridden() bool {
+	switch u.config.GetProcessingMode().GetRequestBodyMode() {
+	case extprocv3.ProcessingMode_BUFFERED, extprocv3.ProcessingMode_BUFFERED_PARTIAL, extprocv3.ProcessingMode_STREAMED:
+		return u.config.GetAllowModeOverride() && len(u.config.GetAllowedOverrideModes()) == 0
+	default:
+		return false
 	}
 }
 

@@ -89,7 +89,7 @@ func camelled(v any) any {
 func TestForms(t *testing.T) {
 	broken := envoyrun.Edits(
 		setCluster(weir, "circuit_breakers", nil), setFilter(ext, "10s", "max_message_timeout"), setFilter(ext, "1s", "message_timeout"),
-		setRoute("retry_policy", nil), mode("response_trailer_mode", "SKIP"), keep("x-gateway-destination-endpoint"),
+		setRoute("retry_policy", nil), trailerless, keep("x-gateway-destination-endpoint"),
 	)
 	w := shipped(t, "")
 	w.Endpoints = append(slices.Clip(servers[1:]), "10.0.0.9:8000")
@@ -145,7 +145,7 @@ func decoded(t testing.TB, text []byte) (v any) {
 
 // The output of egctl has an Envoy for each gateway.
 func TestGateways(t *testing.T) {
-	good, bad := decoded(t, rendered(t, "recommended", nil)), decoded(t, rendered(t, "recommended", mode("response_trailer_mode", "SKIP")))
+	good, bad := decoded(t, rendered(t, "recommended", nil)), decoded(t, rendered(t, "recommended", trailerless))
 	text, err := json.Marshal(map[string]any{"xds": map[string]any{"a/good": good, "b/bad": bad}})
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestUnknownTypes(t *testing.T) {
 		buffer["@type"], buffer["type_url"] = "type.googleapis.com/xds.type.v3.TypedStruct", "type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer"
 		buffer["value"] = map[string]any{"max_request_bytes": size, "of_a_later_version": true}
 		manager["http_filters"] = slices.Insert(envoyrun.List(manager, "http_filters"), 0, any(strange), any(garbled))
-		return mode("response_trailer_mode", "SKIP")(b)
+		return trailerless(b)
 	}
 	r := examine(t, rendered(t, "recommended", foreign), shipped(t, ""))
 	if got := ids(r); !slices.Equal(got, []string{"response-trailers"}) {
@@ -233,7 +233,7 @@ func TestNotChecked(t *testing.T) {
 		t.Errorf("%v %q", places(r), r.Notes)
 	}
 	rds := setManager("route_config", nil)
-	if r := examine(t, rendered(t, "recommended", envoyrun.Edits(rds, mode("response_trailer_mode", "SKIP"))), shipped(t, "")); len(r.Findings) != 1 ||
+	if r := examine(t, rendered(t, "recommended", envoyrun.Edits(rds, trailerless)), shipped(t, "")); len(r.Findings) != 1 ||
 		!strings.Contains(fmt.Sprint(r.Notes), "its routes are not there") {
 		t.Errorf("%v %q", places(r), r.Notes)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // patience is the longest wait for something that happens at once on an idle machine.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // path is that of all requests.
 const path = "/v1/chat/completions"
