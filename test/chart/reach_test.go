@@ -327,12 +327,16 @@ func element(list []any, step string) any {
 
 // elsewhere are the values of which another test says where they arrive.
 var elsewhere = []string{
+	"autoscaling.kind", "autoscaling.prometheusAddress", // TestKEDAAsksForTheSame
 	"config", "configChecksum", // TestConfigurationIsFollowed, TestConfigurationIsValid
 	"drainMarginSeconds",                                                                                                     // TestGracePeriodIsAboveTheDrain
 	"envoy.firstTokenGate",                                                                                                   // TestGateBehindTheChartsReplicas
 	"grafana.dashboards.enabled", "grafana.dashboards.labels", "grafana.dashboards.annotations", "grafana.dashboards.folder", // TestDashboardsAreInstalled
-	"pool.group",      // there is only one
-	"securityContext", // TestContainersHaveNoPrivileges
+	"gateway.provider", "gateway.clientPolicy", // TestUncheckedGateways, TestHeadersThatClientsMustNotSend
+	"gateway.maxRequestBody", "gateway.envoyGateway.messageTimeout", "gateway.envoyGateway.responseBody",
+	"gateway.envoyGateway.caConfigMap", // TestLargeBodies, TestStuckWeir, TestUsage and TestVerifiedCertificate of test/gateways
+	"pool.group",                       // there is only one
+	"securityContext",                  // TestContainersHaveNoPrivileges
 }
 
 // Every value that is documented has a place where it arrives.
