@@ -98,7 +98,7 @@ type Document struct {
 	// Whether a gateway that does not name its body modes has FULL_DUPLEX_STREAMED in both directions, as load balancers of
 	// GKE have (docs/gateways.md). If not, its bodies are not read.
 	//
-	// Default: Answers that fit every other mode go wrong in no Envoy; those of FULL_DUPLEX_STREAMED do in all others.
+	// Default: A wrong assumption breaks every answer; without it only bodies go unread.
 	AssumeFullDuplex bool `yaml:"assumeFullDuplex" default:"false" sets:"streams.AssumeFullDuplex"`
 	// The treatment of requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a body, and
 	// the paths that docs/envoy.md lists: pick (placed without queueing) or queue. All others queue.

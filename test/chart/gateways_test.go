@@ -102,6 +102,31 @@ func TestTiersInPlaceOfAProfiles(t *testing.T) {
 	render(t, minimal, toGateway, "gateway: { provider: agentgateway }\n", values)
 }
 
+// The notes name the keys that a gateway needs in a configuration of the operator's own, which the chart cannot see.
+func TestNotesOfAConfigurationOfTheOperators(t *testing.T) {
+	for provider, key := range map[string]string{
+		"gke": "assumeFullDuplex: true", "envoy-gateway": "below 60s", "agentgateway": "canPreempt must be false", "istio": "",
+	} {
+		notes := func(values ...string) string {
+			args := []string{"install", release, chartDir, "--namespace", namespace, "--dry-run=client"}
+			out, err := run(t, tool(t, "helm"), append(args, files(t, append(values, minimal, toGateway, "gateway: { provider: "+provider+" }\n"))...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, notes, _ := strings.Cut(out, "NOTES:")
+			return notes
+		}
+		own := notes("existingConfigMap: ours\n")
+		_, said, ok := strings.Cut(own, "the ConfigMap ours.\n")
+		if !ok || !strings.Contains(said, key) || key == "" && said != "" {
+			t.Errorf("%s: the notes are %s", provider, own)
+		}
+		if of := notes(); key != "" && strings.Contains(of, key) {
+			t.Errorf("%s: the notes of a configuration that the chart sees are %s", provider, of)
+		}
+	}
+}
+
 // Policies for a Gateway take off all headers that the shipped Envoy takes off, in the namespace of each Gateway.
 func TestHeadersThatClientsMustNotSend(t *testing.T) {
 	shipped, err := envoyrun.Load("recommended")
