@@ -44,7 +44,7 @@ func (r *rig) fill(a ask) (at [2]*held, answers [2]<-chan answer) {
 	return at, answers
 }
 
-// roundTrip has a request that does not wait answered. By its end Weir knows of every stream that Envoy has ended before.
+// roundTrip has a request answered that does not wait. By its end Weir knows of every stream that Envoy ended before.
 func (r *rig) roundTrip() {
 	r.t.Helper()
 	answers := r.send(ask{method: http.MethodGet})
@@ -204,7 +204,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// Envoy Gateway accepts the policy that verifies Weir's certificate. Envoy gets the authority by xDS, which no test runs.
+// Envoy Gateway accepts the policy that verifies Weir's certificate. It sends the authority by xDS, which does not run.
 func TestVerifiedCertificate(t *testing.T) {
 	t.Parallel()
 	all := render(t, base, "gateway: { envoyGateway: { caConfigMap: ca } }\n")

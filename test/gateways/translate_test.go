@@ -114,7 +114,7 @@ var read = []string{
 	"Service", "HTTPRoute", "Backend", "BackendTLSPolicy", "EnvoyExtensionPolicy", "BackendTrafficPolicy", "ClientTrafficPolicy",
 }
 
-// found returns an object as a cluster has it. egctl knows no EndpointSlices, so that it takes the address of a Service for
+// found returns an object as a cluster has it. egctl knows no EndpointSlices, so it takes the address of a Service for
 // those of its pods: each Service has one.
 func found(o map[string]any) map[string]any {
 	if o["kind"] == "Service" {
@@ -156,8 +156,8 @@ func translate(t *testing.T, all []map[string]any, others ...map[string]any) []b
 // refused is a condition of a resource's status that says no.
 var refused = regexp.MustCompile(`\{"type":"[A-Za-z]+","status":"False"[^}]*\}`)
 
-// bootstrap makes a configuration that Envoy starts with of the output of egctl: the same listener, with its routes in it,
-// and the same clusters, with their endpoints in them.
+// bootstrap makes a configuration of the output of egctl that Envoy starts with: the same listener, with its routes in
+// it, and the same clusters, with their endpoints in them.
 func bootstrap(t *testing.T, translated []byte) envoyrun.Bootstrap {
 	t.Helper()
 	var output struct {
