@@ -55,25 +55,27 @@ func (s *scene) followEndpoints(grace time.Duration) string {
 	return file
 }
 
-// load has clients send requests one after the other until end is called, at most so many each, all of which must be served.
+// load has clients send requests one after the other until end is called or the test ends, all of which must be served.
 // end returns the number of requests.
-func (s *scene) load(clients, most int) (end func() int) {
+func (s *scene) load(clients int) (end func() int) {
 	var all sync.WaitGroup
 	var over atomic.Bool
 	var sent atomic.Int64
 	for range clients {
 		all.Go(func() {
-			for n := 0; n < most && !over.Load(); n++ {
+			for !over.Load() {
 				wantServed(s.t, "a request under load", s.send(ask{}))
 				sent.Add(1)
 			}
 		})
 	}
-	return func() int {
+	end = func() int {
 		over.Store(true)
 		all.Wait()
 		return int(sent.Load())
 	}
+	s.t.Cleanup(func() { end() })
+	return end
 }
 
 // Engines come and go under load by a change of one file, which both Weir and Envoy follow. No request is lost. A new engine
@@ -83,7 +85,7 @@ func TestEnginesComeAndGoWithoutKubernetes(t *testing.T) {
 	engine := modelsim.Fixed(8, 100*time.Millisecond)
 	engine.Records = 8192
 	s := start(t, setup{
-		models: []modelsim.Config{engine, engine}, file: true, follow: 500 * time.Millisecond,
+		models: []modelsim.Config{engine, engine}, file: true, follow: 3 * time.Second,
 		config: "profile: recommended\nscheduling: { affinity: off, fallbacks: 2 }\nresponses: { metadata: true }\n",
 	})
 	stays, leaves := s.models[0], s.models[1]
@@ -92,7 +94,7 @@ func TestEnginesComeAndGoWithoutKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(comes.Close)
-	end := s.load(6, 400)
+	end := s.load(6)
 	gets := func(m *modelsim.Server, more int) {
 		t.Helper()
 		before := len(m.Records())
