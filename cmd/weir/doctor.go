@@ -226,6 +226,9 @@ func (f *doctorFlags) weir(options app.Options, document config.Document) (docto
 		w.Endpoints = []string{}
 		for _, e := range listed {
 			w.Endpoints = append(w.Endpoints, e.Address)
+			if !e.Work.Serves() {
+				w.Unnamed = append(w.Unnamed, e.Address)
+			}
 		}
 	}
 	return w, nil

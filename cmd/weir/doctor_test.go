@@ -139,3 +139,23 @@ func TestDoctorReadsEndpoints(t *testing.T) {
 		}
 	}
 }
+
+// An engine of the endpoints file that Weir never names as a destination may be missing in Envoy's list.
+func TestDoctorOfEnginesThatGetNoRequests(t *testing.T) {
+	text, err := os.ReadFile(recommendedEnvoy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	in, listed, envoy := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "eds.yaml"), filepath.Join(dir, "envoy.yaml")
+	rename(t, envoy, strings.Replace(string(text), "path: config/envoy/eds/model_servers.yaml", "path: "+listed, 1))
+	rename(t, in, `endpoints: [{ address: "127.0.0.1:8001" }, { address: "127.0.0.1:8002", role: prefill }]`)
+	var stdout, stderr bytes.Buffer
+	if code := runEnvoy([]string{"endpoints", in, listed}, &stdout, &stderr); code != 0 {
+		t.Fatal(stderr.String())
+	}
+	runDoctor([]string{envoy, "--secure-serving=false", "--config-file=../../config/weir.yaml", "--endpoints-file=" + in}, &stdout, &stderr)
+	if !strings.Contains(stdout.String(), "findings: 0\n") {
+		t.Errorf("%s%s", &stdout, &stderr)
+	}
+}

@@ -121,7 +121,10 @@ func endpointsOnlyInWeir(e *Envoy, w Weir, report reporter) {
 	if w.Endpoints == nil || len(pools) == 0 {
 		return
 	}
-	missing := w.addresses()
+	missing := addresses(w.Endpoints)
+	for unnamed := range addresses(w.Unnamed) {
+		delete(missing, unnamed)
+	}
 	for _, c := range pools {
 		for _, own := range c.endpoints {
 			delete(missing, own.address)
@@ -143,7 +146,7 @@ func endpointsOnlyInEnvoy(e *Envoy, w Weir, report reporter) {
 	if w.Endpoints == nil {
 		return
 	}
-	known := w.addresses()
+	known := addresses(w.Endpoints)
 	for _, c := range w.pools(e) {
 		for _, own := range c.endpoints {
 			if !known[own.address] && own.health != corev3.HealthStatus_DRAINING { // a draining one is about to leave

@@ -478,10 +478,3 @@ func TestTraps(t *testing.T) {
 		}
 	}
 }
-
-func places(r Report) (all []string) {
-	for _, f := range r.Findings {
-		all = append(all, f.ID+" at "+f.Where+": "+f.Found+" -> "+f.Change)
-	}
-	return all
-}

@@ -252,3 +252,11 @@ func shouted(b envoyrun.Bootstrap) error {
 	}
 	return nil
 }
+
+// places returns the findings of a report, a line each.
+func places(r Report) (all []string) {
+	for _, f := range r.Findings {
+		all = append(all, f.ID+" at "+f.Where+": "+f.Found+" -> "+f.Change)
+	}
+	return all
+}

@@ -22,6 +22,8 @@ type Weir struct {
 	ClientCertificates bool
 	// Endpoints are the addresses of the model servers, ip:port; nil: not known.
 	Endpoints []string
+	// Unnamed are those of Endpoints that Weir names to no Envoy as a destination: prefill and encode engines.
+	Unnamed []string
 	// Clusters are the names of Envoy's clusters that are Weir. Without any, each ext_proc filter is Weir's.
 	Clusters []string
 }
@@ -52,10 +54,10 @@ func (w Weir) longestAsked() time.Duration {
 	return min(w.longestWait()+extproc.WaitMargin, extproc.LongestHold)
 }
 
-// addresses returns the endpoints in the form in which those of Envoy are compared with them.
-func (w Weir) addresses() map[string]bool {
+// addresses returns addresses in the form in which those of Envoy are compared with them.
+func addresses(list []string) map[string]bool {
 	all := map[string]bool{}
-	for _, e := range w.Endpoints {
+	for _, e := range list {
 		if ap, err := netip.ParseAddrPort(e); err == nil {
 			e = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()).String()
 		}

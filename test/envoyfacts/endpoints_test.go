@@ -40,9 +40,9 @@ func (e *proxy) answers(t *testing.T, requests int, pairs ...string) map[string]
 	return count
 }
 
-// "A destination that Envoy lacks goes to the next one of Weir's list, or by the fallback policy. A draining endpoint gets
-// the requests that name it, and none by the fallback policy unless all drain." A removed endpoint's answer goes on to its end. A file that is
-// no list of endpoints changes nothing.
+// "A destination that Envoy lacks goes to the next one of Weir's list, or by the fallback policy. A draining endpoint
+// gets the requests that name it, and none by the fallback policy unless all drain." A removed endpoint's answer goes
+// on to its end. A file that is no list of endpoints changes nothing.
 func TestEndpointsFile(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	a, c := modelServer(t, answering("a")), modelServer(t, answering("c"))
