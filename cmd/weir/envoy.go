@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
 	"github.com/weir-epp/weir/internal/arguments"
@@ -27,14 +27,15 @@ import (
 const envoyUsage = `Usage:
   weir envoy endpoints [flags] IN OUT
 
-It writes OUT, a file from which Envoy reads the endpoints of a cluster (EDS, as in config/envoy), from IN, the file of epp's
---endpoints-file. OUT is replaced in one step, by a rename in its directory. An invalid IN leaves OUT as it is. With --follow
-it goes on until SIGTERM or ^C: it writes OUT after each change of IN, and SIGHUP makes it read IN again.
+It writes OUT, a file from which Envoy reads the endpoints of a cluster (EDS, as in config/envoy), from IN, the file of
+epp's --endpoints-file, without its engines of the roles prefill and encode, to which Weir sends no request. OUT is
+replaced in one step, by a rename in its directory. An invalid IN leaves OUT as it is. With --follow it goes on until
+SIGTERM or ^C: it writes OUT after each change of IN, and SIGHUP makes it read IN and write OUT again.
 
-An endpoint that was removed from IN stays in OUT as DRAINING for the time of --grace: requests that Weir had granted for it
-still go there, and no others. Without --follow it leaves at once.
+An endpoint that was removed from IN stays in OUT as DRAINING for the time of --grace: requests that Weir had granted
+for it still go there, and no others. Without --follow it leaves at once.
 
-Exit code: 0 written, or ended by a signal; 1 IN is invalid or OUT cannot be written; 2 the arguments are wrong.
+Exit code: 0 written, or ended by a signal; 1 IN is invalid or OUT cannot be written at first; 2 the arguments are wrong.
 
 Flags:
 `
@@ -139,8 +140,6 @@ func (f *envoyFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 		return err
 	}
-	lists := make(chan []netip.AddrPort, 1)
-	lists <- first
 	follower := eds.Follower{Path: f.out, Cluster: f.cluster, Grace: f.grace, Wrote: func(hosts []eds.Host, err error) {
 		if err != nil {
 			complain(stderr, err)
@@ -148,12 +147,15 @@ func (f *envoyFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 		}
 		f.told(stdout, hosts)
 	}}
-	return f.watch(ctx, stderr, lists, follower)
+	return f.watch(ctx, stderr, first, follower)
 }
 
-// watch passes each valid content of IN on to the follower until ctx is done.
-func (f *envoyFlags) watch(ctx context.Context, stderr io.Writer, lists chan []netip.AddrPort, follower eds.Follower) error {
-	files := datastore.NewFiles(funcr.New(func(_, args string) { _, _ = fmt.Fprintln(stderr, "weir envoy:", printable.Text(args)) }, funcr.Options{}))
+// watch passes each valid content of IN on to the follower, until ctx is done or the first write fails.
+func (f *envoyFlags) watch(ctx context.Context, stderr io.Writer, first []netip.AddrPort, follower eds.Follower) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lists, again := make(chan []netip.AddrPort), make(chan struct{})
+	files := datastore.NewFiles(logr.New(spoken{stderr}))
 	files.Quiet = envoyQuiet
 	err := files.Follow(f.in, func(content []byte, err error) {
 		var endpoints []scheduling.Endpoint
@@ -182,16 +184,22 @@ func (f *envoyFlags) watch(ctx context.Context, stderr io.Writer, lists chan []n
 			select {
 			case <-hangups:
 				files.Reread()
+				select {
+				case again <- struct{}{}:
+				case <-ctx.Done():
+				}
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	done := make(chan struct{})
-	go func() { defer close(done); follower.Run(ctx, lists) }()
+	done := make(chan error, 1)
+	go func() {
+		defer cancel()
+		done <- follower.Run(ctx, first, lists, again)
+	}()
 	err = files.Run(ctx)
-	<-done
-	return err
+	return errors.Join(err, <-done)
 }
 
 // told prints what OUT has now.
@@ -205,14 +213,29 @@ func (f *envoyFlags) told(stdout io.Writer, hosts []eds.Host) {
 	_, _ = fmt.Fprintf(stdout, "%s: endpoints: %d, draining: %d\n", printable.Text(f.out), len(hosts)-draining, draining)
 }
 
-// addressesOf returns the addresses of endpoints, which are ip:port.
+// addressesOf returns the addresses, which are ip:port, of the endpoints that answer requests. Others get theirs from an
+// engine, so Envoy must not choose them when Weir names none.
 func addressesOf(endpoints []scheduling.Endpoint) []netip.AddrPort {
-	all := make([]netip.AddrPort, len(endpoints))
-	for i, e := range endpoints {
-		all[i] = netip.MustParseAddrPort(e.Address)
+	all := make([]netip.AddrPort, 0, len(endpoints))
+	for _, e := range endpoints {
+		if e.Work.Serves() {
+			all = append(all, netip.MustParseAddrPort(e.Address))
+		}
 	}
 	return all
 }
+
+// spoken is a log of which only the messages and the errors are printed.
+type spoken struct{ io.Writer }
+
+func (s spoken) Init(logr.RuntimeInfo)                {}
+func (s spoken) Enabled(level int) bool               { return level == 0 }
+func (s spoken) Info(_ int, message string, _ ...any) { complain(s, errors.New(message)) }
+func (s spoken) Error(err error, message string, _ ...any) {
+	complain(s, fmt.Errorf("%s: %w", message, err))
+}
+func (s spoken) WithValues(...any) logr.LogSink { return s }
+func (s spoken) WithName(string) logr.LogSink   { return s }
 
 // complain prints an error of several lines, which may have names of a stranger's file.
 func complain(stderr io.Writer, err error) {

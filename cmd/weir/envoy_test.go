@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -32,8 +33,10 @@ func TestEnvoyEndpoints(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "eds.yaml")
 	rename(t, in, twoEngines)
-	bad, large := filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "large.yaml")
+	bad, large, roles := filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "large.yaml"), filepath.Join(dir, "roles.yaml")
 	rename(t, bad, "endpoints:\n- address: \"10.0.0.1:8000\"\n- { address: \"engine:8000\", slots: -1 }\n")
+	rename(t, roles, `endpoints: [{ address: "10.0.0.1:8000" }, { address: "10.0.0.2:8000", role: decode },
+  { address: "10.0.0.3:8000", role: prefill }, { address: "10.0.0.4:8000", role: encode }]`)
 	rename(t, large, "# "+strings.Repeat("x", 1<<20)+"\nendpoints: []\n")
 	if err := os.Link(in, filepath.Join(dir, "same.yaml")); err != nil {
 		t.Fatal(err)
@@ -51,6 +54,8 @@ func TestEnvoyEndpoints(t *testing.T) {
 		{[]string{"endpoints", large, out}, 1, "is larger than 1048576 bytes"},
 		{[]string{"endpoints", filepath.Join(dir, "none"), out}, 1, "no such file"},
 		{[]string{"endpoints", in, filepath.Join(dir, "none", "eds.yaml")}, 1, "no such file"},
+		{[]string{"endpoints", in, filepath.Join(dir, "none", "eds.yaml"), "--follow"}, 1, "none/eds.yaml: no file can be made in its directory: no such file"},
+		{[]string{"endpoints", roles, filepath.Join(dir, "roles.json")}, 0, "endpoints: 2, draining: 0"},
 		{nil, 2, "must be followed by endpoints"},
 		{[]string{"clusters"}, 2, "must be followed by endpoints"},
 		{[]string{"endpoints", in}, 2, "needs the files IN and OUT, has 1 arguments"},
@@ -113,12 +118,53 @@ func TestEnvoyEndpointsFollows(t *testing.T) {
 	stdout.waitFor(t, "endpoints: 1, draining: 3")
 	rename(t, f.in, "endpoints: []\n")
 	stdout.waitFor(t, "endpoints: 0, draining: 4")
+
+	// As the kubelet mounts a ConfigMap: a link to a link to a directory that it swaps.
+	mounted := filepath.Join(dir, "mounted")
+	for name, text := range map[string]string{"1": "endpoints: [{ address: \"10.0.0.4:8000\" }]\n", "2": "endpoints: [{ address: \"10.0.0.5:8000\" }]\n"} {
+		if err := os.MkdirAll(filepath.Join(mounted, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		rename(t, filepath.Join(mounted, name, "endpoints.yaml"), text)
+	}
+	link := func(to, path string) {
+		t.Helper()
+		if err := errors.Join(os.Symlink(to, path+".new"), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("1", filepath.Join(mounted, "..data"))
+	link(filepath.Join(mounted, "..data", "endpoints.yaml"), f.in)
+	stdout.waitFor(t, "endpoints: 1, draining: 4")
+	link("2", filepath.Join(mounted, "..data"))
+	stdout.waitFor(t, "endpoints: 1, draining: 5")
+
+	// Half a file that is written in place.
+	if err := os.WriteFile(f.in, []byte("endpoints: [{ address: \"10.0."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stderr.waitFor(t, f.in+": reading YAML")
+
+	// A signal restores a file that has gone, although the list is broken.
+	if err := os.Remove(f.out); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	stderr.waitFor(t, "weir envoy: reading the files again\n")
+	stdout.waitFor(t, "draining: 5\n"+f.out+": endpoints: 1, draining: 5\n")
+	if _, err := os.Stat(f.out); err != nil {
+		t.Error(err)
+	}
 	cancel()
-	if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
 	want := ""
-	for _, list := range []string{"2, draining: 0", "3, draining: 1", "1, draining: 3", "0, draining: 4"} {
+	for _, list := range []string{
+		"2, draining: 0", "3, draining: 1", "1, draining: 3", "0, draining: 4", "1, draining: 4", "1, draining: 5", "1, draining: 5",
+	} {
 		want += f.out + ": endpoints: " + list + "\n"
 	}
 	if got := stdout.String(); got != want {

@@ -1,6 +1,6 @@
 // Package eds has the file from which Envoy reads the endpoints of a cluster (EDS by path_config_source, as in
-// config/envoy): its text ([Encode]), its replacement in one step ([Write]), and the endpoints that it keeps for a while
-// after Weir has lost them ([Kept]).
+// config/envoy): its text ([Encode]), its replacement in one step ([Write]), and the endpoints that it keeps for a
+// while after Weir has lost them ([Kept]).
 //
 // Weir and Envoy read the same list, each at its own moment. Two facts make the moments harmless (TestEndpointsFile in
 // test/envoyfacts):

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,15 +181,15 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A removed endpoint is in the file for exactly the grace, a file is written only if it changes, and a file that could not be
-// written is tried again each second.
+// A removed endpoint is in the file for exactly the grace. A file is written only if it changes or a signal comes. One
+// that could not be written is tried again each second, and its problem is told once.
 func TestFollower(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "eds.json")
 	a, b := at("10.0.0.1:1"), at("10.0.0.2:1")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		lists, done := make(chan []netip.AddrPort), make(chan struct{})
+		lists, again, done := make(chan []netip.AddrPort), make(chan struct{}), make(chan error)
 		var writes, failures atomic.Int32
 		f := Follower{Path: path, Cluster: "engines", Grace: 10 * time.Second, Wrote: func(_ []Host, err error) {
 			writes.Add(1)
@@ -196,7 +197,7 @@ func TestFollower(t *testing.T) {
 				failures.Add(1)
 			}
 		}}
-		go func() { defer close(done); f.Run(ctx, lists) }()
+		go func() { done <- f.Run(ctx, []netip.AddrPort{a, b}, lists, again) }()
 		want := func(hosts string, wantWrites, wantFailures int32) {
 			t.Helper()
 			synctest.Wait()
@@ -211,7 +212,6 @@ func TestFollower(t *testing.T) {
 				t.Errorf("%d writes, %d of them failed; want %d and %d", w, f, wantWrites, wantFailures)
 			}
 		}
-		lists <- []netip.AddrPort{a, b}
 		want("10.0.0.1:1 10.0.0.2:1", 1, 0)
 		lists <- []netip.AddrPort{a, b}
 		want("10.0.0.1:1 10.0.0.2:1", 1, 0)
@@ -223,6 +223,11 @@ func TestFollower(t *testing.T) {
 		want("10.0.0.1:1", 3, 0)
 		time.Sleep(time.Hour)
 		want("10.0.0.1:1", 3, 0)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		again <- struct{}{}
+		want("10.0.0.1:1", 4, 0)
 
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -242,13 +247,96 @@ func TestFollower(t *testing.T) {
 			t.Error("the file has changed in between")
 		}
 		time.Sleep(500 * time.Millisecond)
-		want("10.0.0.2:1 -10.0.0.1:1", 7, 3)
+		want("10.0.0.2:1 -10.0.0.1:1", 6, 1)
 		time.Sleep(7 * time.Second)
-		want("10.0.0.2:1", 8, 3)
+		want("10.0.0.2:1", 7, 1)
 		lists <- nil
-		want("-10.0.0.2:1", 9, 3)
+		want("-10.0.0.2:1", 8, 1)
 		cancel()
-		<-done
-		want("-10.0.0.2:1", 9, 3)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		want("-10.0.0.2:1", 8, 1)
 	})
+}
+
+// A file that cannot be written at first ends the follower.
+func TestFollowerWithoutAFile(t *testing.T) {
+	f := Follower{Path: filepath.Join(t.TempDir(), "none", "eds.json"), Wrote: func([]Host, error) { t.Error("told") }}
+	if err := f.Run(t.Context(), nil, nil, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// A file that is replaced keeps its owner and group. Only root can give files away; others give one to a group of theirs.
+func TestWriteKeepsTheOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eds.json")
+	if err := Write(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	owner, group := os.Geteuid(), os.Getegid()
+	groups, err := os.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner == 0 {
+		owner, group = 65534, 65533
+	} else if len(groups) > 0 {
+		group = groups[len(groups)-1]
+	}
+	if err := os.Chown(path, owner, group); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := info.Sys().(*syscall.Stat_t); int(is.Uid) != owner || int(is.Gid) != group || info.Mode() != 0o600 {
+		t.Errorf("owner %d, group %d, %v; want %d and %d, 0600", is.Uid, is.Gid, info.Mode(), owner, group)
+	}
+}
+
+// A symbolic link is refused, whether it leads to a file or not, and what is behind it stays.
+func TestWriteRefusesLinks(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file.json"), filepath.Join(dir, "link.json")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range []string{"", "old"} {
+		if before != "" {
+			if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := Write(link, []byte("new"))
+		if err == nil || !strings.HasPrefix(err.Error(), link+": is a symbolic link") {
+			t.Error(err)
+		}
+		if text, _ := os.ReadFile(file); string(text) != before {
+			t.Errorf("the file has %q", text)
+		}
+	}
+	if to, err := os.Readlink(link); to != file {
+		t.Errorf("the link is %q, %v", to, err)
+	}
+}
+
+// A problem has the same text each time, without the name of a temporary file.
+func TestWriteNamesProblemsAlike(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none", "a.json"): "none/a.json: no file can be made in its directory: no such file or directory",
+		dir:                                  dir + ": cannot be replaced: file exists",
+	} {
+		if err := Write(path, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }

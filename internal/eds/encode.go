@@ -13,8 +13,8 @@ type Host struct {
 	Draining bool // takes requests that name it, and no others
 }
 
-// Encode returns the text of a file with the endpoints of a cluster: a DiscoveryResponse in JSON, which is YAML too, with
-// a line for each endpoint.
+// Encode returns the text of a file with the endpoints of a cluster: a DiscoveryResponse in JSON, which is YAML too,
+// with a line for each endpoint.
 func Encode(cluster string, hosts []Host) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"resources": [{"@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",` + "\n")

@@ -16,40 +16,68 @@ type Follower struct {
 	Cluster string        // whose endpoints they are
 	Grace   time.Duration // for which a removed endpoint drains
 
-	// Wrote is called after each attempt to write, with the endpoints of the text.
+	// Wrote is called after each write with the endpoints of the text, and after one that failed unless the one before
+	// failed for the same reason.
 	Wrote func(hosts []Host, err error)
 }
 
-// Run writes the file for each list that comes, and again when an endpoint has drained, unless its text is the same as
-// before. It returns when ctx is done; endpoints that drain then stay in the file.
-func (f Follower) Run(ctx context.Context, lists <-chan []netip.AddrPort) {
-	kept := Kept{Grace: f.Grace}
-	var written []byte
+// Run writes the file for the first list, for each list that comes, and again when an endpoint has drained, unless its
+// text is the same as before; after a signal of again it writes the file in any case. It returns an error if the first
+// write fails, and otherwise nil when ctx is done; endpoints that drain then stay in the file.
+func (f Follower) Run(
+	ctx context.Context, first []netip.AddrPort, lists <-chan []netip.AddrPort, again <-chan struct{},
+) error {
+	w := following{Follower: f, kept: Kept{Grace: f.Grace}}
+	w.kept.Set(first, time.Now())
 	due := time.NewTimer(0)
 	due.Stop()
 	defer due.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case listed := <-lists:
-			kept.Set(listed, time.Now())
-		case <-due.C:
-		}
-		now := time.Now()
-		hosts, next := kept.Hosts(now)
-		if text := Encode(f.Cluster, hosts); !bytes.Equal(text, written) {
-			err := Write(f.Path, text)
-			if err == nil {
-				written = text
-			} else {
-				next = now.Add(retryWait)
-			}
-			f.Wrote(hosts, err)
+		next := w.write()
+		if w.written == nil {
+			return w.problem
 		}
 		due.Stop()
 		if !next.IsZero() {
-			due.Reset(next.Sub(now))
+			due.Reset(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case listed := <-lists:
+			w.kept.Set(listed, time.Now())
+		case <-again:
+			w.stale = true
+		case <-due.C:
 		}
 	}
+}
+
+// following is a Follower that runs.
+type following struct {
+	Follower
+	kept    Kept
+	written []byte // the text of the last write that did not fail; nil before it
+	stale   bool   // the file may have another text
+	problem error  // of the last write, if that failed
+}
+
+// write writes the file if it is due, and returns the time of the next change; zero if there is none.
+func (w *following) write() (next time.Time) {
+	now := time.Now()
+	hosts, next := w.kept.Hosts(now)
+	text := Encode(w.Cluster, hosts)
+	if bytes.Equal(text, w.written) && !w.stale {
+		return next
+	}
+	before := w.problem
+	if w.problem = Write(w.Path, text); w.problem != nil {
+		if w.written != nil && (before == nil || before.Error() != w.problem.Error()) {
+			w.Wrote(hosts, w.problem)
+		}
+		return now.Add(retryWait)
+	}
+	w.written, w.stale = text, false
+	w.Wrote(hosts, nil)
+	return next
 }

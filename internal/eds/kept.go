@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// MaxDraining is the largest number of endpoints that drain at a time; beyond it the first removed ones are gone at once.
+// MaxDraining is the largest number of endpoints that drain at a time; beyond it the first removed ones are gone at
+// once.
 const MaxDraining = 10_000
 
-// Kept is the list of Weir with the endpoints that were in it until recently. Its zero value is an empty list, and removes
-// endpoints at once.
+// Kept is the list of Weir with the endpoints that were in it until recently. Its zero value is an empty list, and
+// removes endpoints at once.
 type Kept struct {
 	Grace time.Duration // for which a removed endpoint drains
 
@@ -42,7 +43,8 @@ func (k *Kept) Set(listed []netip.AddrPort, now time.Time) {
 	k.listed = slices.Clone(listed)
 }
 
-// Hosts returns the endpoints of the file, the draining ones last, and the time of the next change; zero if none drains.
+// Hosts returns the endpoints of the file, the draining ones last, and the time of the next change; zero if none
+// drains.
 func (k *Kept) Hosts(now time.Time) (hosts []Host, next time.Time) {
 	gone := 0
 	for gone < len(k.draining) && !k.draining[gone].until.After(now) {
