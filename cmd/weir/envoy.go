@@ -40,7 +40,8 @@ Exit code: 0 written, or ended by a signal; 1 IN is invalid or OUT cannot be wri
 Flags:
 `
 
-// envoyQuiet is how long IN has to be quiet before it is read: less than epp waits, so that Envoy knows an endpoint first.
+// envoyQuiet is how long IN has to be quiet before it is read: less than epp waits, so that Envoy knows an endpoint
+// first.
 const envoyQuiet = datastore.QuietTime / 5
 
 // maxGrace is the longest time of --grace.
@@ -213,8 +214,8 @@ func (f *envoyFlags) told(stdout io.Writer, hosts []eds.Host) {
 	_, _ = fmt.Fprintf(stdout, "%s: endpoints: %d, draining: %d\n", printable.Text(f.out), len(hosts)-draining, draining)
 }
 
-// addressesOf returns the addresses, which are ip:port, of the endpoints that answer requests. Others get theirs from an
-// engine, so Envoy must not choose them when Weir names none.
+// addressesOf returns the addresses, which are ip:port, of the endpoints that answer requests. A prefill or encode
+// engine works for another one, so Envoy must not choose it when Weir names no destination.
 func addressesOf(endpoints []scheduling.Endpoint) []netip.AddrPort {
 	all := make([]netip.AddrPort, 0, len(endpoints))
 	for _, e := range endpoints {

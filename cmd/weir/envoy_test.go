@@ -28,7 +28,8 @@ func rename(t *testing.T, path, text string) {
 	}
 }
 
-// The file of Envoy's endpoints is written once. Wrong arguments are 2, and a broken file is 1 and leaves Envoy's as it was.
+// The file of Envoy's endpoints is written once. Wrong arguments are 2, and a broken file is 1 and leaves Envoy's as it
+// was.
 func TestEnvoyEndpoints(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "eds.yaml")

@@ -268,7 +268,8 @@ func TestFollowerWithoutAFile(t *testing.T) {
 	}
 }
 
-// A file that is replaced keeps its owner and group. Only root can give files away; others give one to a group of theirs.
+// A file that is replaced keeps its owner and group. Only root can give files away; others give one to a group of
+// theirs.
 func TestWriteKeepsTheOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eds.json")
 	if err := Write(path, nil); err != nil {
