@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +89,7 @@ func TestAPIServerTakesEverything(t *testing.T) {
 			// Rendered for a namespace that exists.
 			text = strings.ReplaceAll(text, "namespace: "+namespace+"\n", "namespace: "+ns+"\n")
 			text = strings.ReplaceAll(text, "namespace: "+namespace+" ", "namespace: "+ns+" ")
+			text = strings.ReplaceAll(text, "namespace: "+strconv.Quote(namespace)+"\n", "namespace: "+ns+"\n")
 			if err := env.DryRun(t.Context(), ns, text); err != nil {
 				t.Error(err)
 			}
