@@ -65,10 +65,16 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Signal sends a signal. A child that has ended gets none, which is no error.
+// Signal sends a signal. A child that has ended gets none, which is no error. After SIGSTOP it waits, on Linux and for at
+// most 10 s, until every thread has stopped: the kernel stops each one when it runs next, and a thread may do much until then.
 func (p *Process) Signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
+	}
+	if s == syscall.SIGSTOP {
+		for end := time.Now().Add(10 * time.Second); !p.Ended() && !stopped(p.Pid()) && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	return nil
 }

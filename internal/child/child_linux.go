@@ -1,7 +1,10 @@
 package child
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -10,6 +13,22 @@ import (
 
 // attribute adds what every child has.
 func attribute(a *syscall.SysProcAttr) { a.Setpgid, a.Pdeathsig = true, syscall.SIGKILL }
+
+// stopped reports whether every thread of a process is stopped.
+func stopped(pid int) bool {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		// The state follows the name, which is in brackets and may have any.
+		if i := bytes.LastIndexByte(text, ')'); !bytes.HasPrefix(text[i+1:], []byte(" T")) {
+			return false
+		}
+	}
+	return true
+}
 
 // CPU returns the processor time that a process has used since its start, user and system, of all its threads, to the
 // nanosecond: short rounds can be compared by it.

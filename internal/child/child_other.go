@@ -11,6 +11,9 @@ import (
 // attribute adds what every child has; the parent-death signal only Linux has.
 func attribute(a *syscall.SysProcAttr) { a.Setpgid = true }
 
+// stopped returns true: only on Linux can the state of threads be read.
+func stopped(int) bool { return true }
+
 // CPU returns an error: only on Linux can the processor time of a process be read.
 func CPU(int) (time.Duration, error) {
 	return 0, errors.New("child: processor time of another process: only on Linux")

@@ -109,3 +109,20 @@ func TestCPU(t *testing.T) {
 		t.Error("no process has a number so high")
 	}
 }
+
+// A child that was told to stop has stopped when Signal returns, with all its threads, and goes on when it is told to.
+func TestStopSignal(t *testing.T) {
+	p, err := Start(exec.Command("sh", "-c", "while :; do :; done"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Kill() }()
+	for range 20 {
+		if err := p.Signal(syscall.SIGSTOP); err != nil || !stopped(p.Pid()) {
+			t.Fatalf("it runs: %v", err)
+		}
+		if err := p.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -179,7 +179,7 @@ func (e *Envoy) file(name string) string { return filepath.Join(e.dir, name) }
 // stopGrace is how long Stop waits for Envoy to end by itself before it kills it.
 const stopGrace = 5 * time.Second
 
-// Pause suspends Envoy (SIGSTOP): connections stay open, and nothing is answered. It may take a moment to act.
+// Pause suspends Envoy (SIGSTOP): connections stay open, and nothing is answered.
 func (e *Envoy) Pause() error { return e.process.Signal(syscall.SIGSTOP) }
 
 // Resume lets a paused Envoy continue.
