@@ -243,4 +243,4 @@ chromium: ## fetch Chromium into the cache unless CHROMIUM names one or PATH has
 
 .PHONY: clean
 clean: ## remove what was built; the cache stays
-	rm -rf bin dist dist.part *.test
+	rm -rf bin dist dist.part* *.test

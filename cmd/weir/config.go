@@ -93,7 +93,7 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 		return fmt.Errorf("--from: %q: is for import only", from)
 	case withEndpoints && command == "show":
 		return errors.New("--endpoints: is for validate and import only")
-	case withEndpoints && command == "import" && !knowsEngines(from):
+	case withEndpoints && command == "import" && !importers[from].engines:
 		return fmt.Errorf("--endpoints: --from %s: its file has no engines", from)
 	case withEndpoints && endpoints == "":
 		return errors.New("--endpoints: must name a FILE")
@@ -103,7 +103,7 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 		return errors.New("--endpoints: only one FILE can be standard input")
 	case command == "import" && from == "":
 		return fmt.Errorf("import: --from must name the system that the FILE comes from: %s", systems)
-	case command == "import" && importers[from] == nil:
+	case command == "import" && importers[from].read == nil:
 		return fmt.Errorf("--from: %q: must be %s", from, systems)
 	case command == "import" && len(files) == 0, command == "validate" && len(files) == 0 && !withEndpoints:
 		return fmt.Errorf("%s: must be followed by a FILE", command)
@@ -119,7 +119,7 @@ const longestRelease = 53
 // checkBeside returns the problem of --beside, or nil.
 func checkBeside(command, from, release string) error {
 	switch {
-	case command != "import" || !hasReleases(from):
+	case command != "import" || !importers[from].chart:
 		return errors.New("--beside: is for import --from llm-d and --from gie only")
 	case release == "":
 		return errors.New("--beside: must name a RELEASE")
@@ -219,12 +219,17 @@ func readEndpoints(file string) ([]scheduling.Endpoint, error) {
 
 // failed prints an error, which may have names of a stranger's file.
 func failed(stderr io.Writer, err error) int {
-	lines := strings.Split(err.Error(), "\n")
+	_, _ = fmt.Fprintf(stderr, "weir config: %s\n", printableLines(err.Error()))
+	return 1
+}
+
+// printableLines returns a text whose lines are printable, whatever names it has.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = printable.Text(lines[i])
 	}
-	_, _ = fmt.Fprintf(stderr, "weir config: %s\n", strings.Join(lines, "\n"))
-	return 1
+	return strings.Join(lines, "\n")
 }
 
 // largestInput is the size in bytes of the largest file that is read whole, four times that of the largest ConfigMap.
@@ -254,30 +259,30 @@ func readAtMost(file string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// importers convert another system's configuration to a document, with notes for the operator and, if the file has them,
-// the engines.
-var importers = map[string]func(text []byte) (config.Imported, error){
-	"dynamo":           withoutEngines(config.ImportDynamo),
-	"gie":              config.ImportLLMD,
-	"litellm":          config.ImportLiteLLM,
-	"llm-d":            config.ImportLLMD,
-	"mindrouter":       withoutEngines(config.ImportMindRouter),
-	"production-stack": config.ImportProductionStack,
-	"smg":              withoutEngines(config.ImportSMG),
+// importer converts another system's configuration to a document, with notes for the operator.
+type importer struct {
+	read    func(text []byte) (config.Imported, error)
+	engines bool // its files may list the engines
+	chart   bool // a chart installs it, whose values are read too
 }
 
-func withoutEngines(read func([]byte) (config.Document, []string, error)) func([]byte) (config.Imported, error) {
+// importers has the systems by the names of --from.
+var importers = map[string]importer{
+	"dynamo":           {read: documentOnly(config.ImportDynamo)},
+	"gie":              {read: config.ImportLLMD, chart: true},
+	"litellm":          {read: config.ImportLiteLLM, engines: true},
+	"llm-d":            {read: config.ImportLLMD, chart: true},
+	"mindrouter":       {read: documentOnly(config.ImportMindRouter)},
+	"production-stack": {read: config.ImportProductionStack, engines: true},
+	"smg":              {read: documentOnly(config.ImportSMG)},
+}
+
+func documentOnly(read func([]byte) (config.Document, []string, error)) func([]byte) (config.Imported, error) {
 	return func(text []byte) (config.Imported, error) {
 		d, notes, err := read(text)
 		return config.Imported{Document: d, Notes: notes}, err
 	}
 }
-
-// knowsEngines reports whether the files of a system list its engines.
-func knowsEngines(from string) bool { return from == "litellm" || from == "production-stack" }
-
-// hasReleases reports whether a system is installed by a chart whose values are read.
-func hasReleases(from string) bool { return from == "llm-d" || from == "gie" }
 
 // importConfig prints another system's configuration as ours on stdout, and the notes on stderr. It writes the engines into
 // a new file, unless endpoints is "". Values are those of a release beside another one, unless beside is "".
@@ -286,7 +291,7 @@ func importConfig(from, file, endpoints, beside string, stdout, stderr io.Writer
 	if err != nil {
 		return failed(stderr, err)
 	}
-	imported, err := importers[from](text)
+	imported, err := importers[from].read(text)
 	if err != nil {
 		return failed(stderr, fmt.Errorf("%s: %w", file, err))
 	}

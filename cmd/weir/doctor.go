@@ -101,9 +101,7 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case err != nil:
-		for i, line := range strings.Split(err.Error(), "\n") { // one for each problem of a file
-			_, _ = fmt.Fprintf(stderr, "%s%s\n", []string{"weir doctor: ", ""}[min(i, 1)], printableLine(line))
-		}
+		_, _ = fmt.Fprintf(stderr, "weir doctor: %s\n", printableLines(err.Error())) // a line for each problem of a file
 		return unreadable
 	case len(report.Findings) > 0:
 		return hasTraps

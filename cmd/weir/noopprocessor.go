@@ -36,7 +36,7 @@ func runNoopProcessor(args []string, _, stderr io.Writer) int {
 	return 0
 }
 
-// largestAnswers is the size in bytes of the largest file with recorded answers. Those of a bench have less than 1 MiB.
+// largestAnswers is the size in bytes of the largest file with recorded answers. A bench has less than 1 MiB of them.
 const largestAnswers = 64 << 20
 
 func serveNoop(answers, addresses string) error {

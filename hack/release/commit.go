@@ -65,7 +65,7 @@ func cleanCommit(dir string) (commit, error) {
 	return commit{hash: hash, time: time.Unix(seconds, 0).UTC()}, nil
 }
 
-// unpack writes the files of a checkout's commit to a new directory. Those that the checkout has beside them, ignored ones
+// unpack writes the files of a checkout's commit to a new directory. Other files of the checkout, ignored ones
 // among them, do not get there.
 func (c commit) unpack(checkout, dir string) error {
 	text, err := git(checkout, "-c", "core.autocrlf=false", "archive", "--format=zip", c.hash)

@@ -122,7 +122,7 @@ func modesOf(first *extprocv3.ProcessingRequest, assumeFullDuplex bool) (m modes
 	return m, p != nil
 }
 
-// canOverride reports whether the answer to the request headers can override the mode: the request body's to NONE.
+// canOverride reports whether the answer to the request headers can override the filter's mode.
 func (m modes) canOverride() bool {
 	return m.request == request.Buffered || m.request == request.Partial || m.request == request.Streamed
 }

@@ -174,15 +174,7 @@ func TestEnvoyServes(t *testing.T) {
 			}
 			// Until the first health check has passed, requests go past Weir.
 			for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-				answer, err := http.Post(envoy.URL()+"/v1/chat/completions", "application/json",
-					strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hello"}]}`))
-				if err != nil {
-					t.Fatal(err)
-				}
-				text, err := io.ReadAll(answer.Body)
-				if err := errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusOK {
-					t.Fatalf("status %d, %v:\n%s", answer.StatusCode, err, text)
-				}
+				chat(t, envoy.URL(), false)
 				if counted.MatchString(get(t, epp.MetricsURL+"/metrics")) {
 					break
 				}
@@ -191,6 +183,20 @@ func TestEnvoyServes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// chat sends a request, and reads its whole answer.
+func chat(t *testing.T, url string, streamed bool) {
+	t.Helper()
+	body := fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hello"}]}`, streamed)
+	answer, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, %v:\n%s", answer.StatusCode, err, text)
 	}
 }
 
@@ -253,15 +259,7 @@ func TestGateBehindTheChartsReplicas(t *testing.T) {
 	for end := time.Now().Add(patience); ; {
 		_, before := all()
 		for range 30 {
-			answer, err := http.Post(envoy.URL()+"/v1/chat/completions", "application/json",
-				strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-				t.Fatalf("status %d, %v:\n%s", answer.StatusCode, err, text)
-			}
-			_ = answer.Body.Close()
+			chat(t, envoy.URL(), true)
 		}
 		seen, after := all()
 		if seen == len(epps) && after == before {
