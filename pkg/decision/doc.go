@@ -1,17 +1,17 @@
-// Package decision is the record of one decision: what a request asked for, what the queue knew of its flow, how endpoints
-// compared for it, and how it ended. It owns the type ([Record]), the words in which people read it ([Record.Lines]), and the
-// choice of the requests that have one ([Sample]).
+// Package decision records one decision: the request's needs, the queue's state of its flow, the comparison of
+// endpoints, and the outcome. It owns the type ([Record]), its form as text for people ([Record.Lines]), and the
+// sampling of requests ([Sample]).
 //
-// A record is made of two copies, taken under the controller's lock by those that decide: the machine's dispatch.Facts and the
-// board's scheduling.View. Each is bounded and does not grow with requests, flows or endpoints. All else happens without the
-// lock. A replay of a recording takes the same copies, so that it comes to the record that production made (ADR 0187).
+// A record is made from two copies that the deciding packages take under the controller's lock: dispatch.Facts and
+// scheduling.View. Both are bounded and do not grow with requests, flows or endpoints. Everything else happens without
+// the lock. The replay of a recording takes the same copies, so it produces the same record as production (ADR 0187).
 //
 // # Sampling
 //
 //	sampled = hash(x-request-id) < share · 2^64
 //
-// So the same request is sampled by every replica and at every attempt, without a lock or a shared random source. A request
-// without an ID is hashed by its number among such requests.
+// So every replica and every retry samples the same requests, without a lock or a shared random source. Requests
+// without an ID are numbered, and the number is hashed.
 //
-// The package knows no Envoy, no lock, no clock and no file. Where records go is package sink's.
+// The package knows no Envoy, lock, clock or file. Package sink writes the records.
 package decision

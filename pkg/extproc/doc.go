@@ -2,13 +2,13 @@
 // request, asks the controller to admit it, holds it until it is granted, tells Envoy its destination, and watches the
 // response to its end.
 //
-// The package owns the stream protocol in every mode that Envoy may be configured with, the collecting of bodies and
-// their memory, and the statuses and bodies of rejections. Package request reads requests. The package
-// does not know the order of the queue, the stock, or the origin of endpoints: to it a placement is an interface
-// and an endpoint is a string to send.
+// The package owns the stream protocol in every mode that Envoy can be configured with, the collection of bodies and
+// their memory, and the statuses and bodies of rejections. Package request reads requests. The package does not know
+// the order of the queue, the stock, or the origin of endpoints: it sees a placement as an interface and an endpoint as
+// a string to send.
 //
-// Three words: Envoy sends messages, Weir answers each of them with a reply, and the model server's answer to the client
-// is the response.
+// Three words: Envoy sends messages, Weir answers each message with a reply, and the model server sends the response to
+// the client.
 //
 // # Where to read
 //
@@ -50,11 +50,11 @@
 //	    ▼                  │ first token, trailers, end
 //	responding ◄───────────┘
 //
-// placedNoHeaders is placed without response headers, see below. A stream may end in any state; then the lease is
-// settled, and a request without an outcome gets one. A message that makes no sense in a state is acknowledged if Envoy
-// waits for an answer, and counted; it changes nothing.
+// placedNoHeaders is placed without response headers, see below. A stream may end in any state; its end settles the
+// lease, and gives an outcome to a request without one. A message that makes no sense in a state is counted, and
+// acknowledged if Envoy waits for a reply; it changes nothing.
 //
-// # Where a request waits, by the mode of its request body
+// # Where a request waits, by request body mode
 //
 //	BUFFERED              in the header phase if the headers say enough: the body is overridden to NONE and never sent.
 //	                      Otherwise in the body phase: the headers are answered at once, the body with the destination
@@ -65,9 +65,9 @@
 //
 // # The first-token gate
 //
-// Engines send the headers of a streamed response at once, however long the request then waits inside, and once the
-// headers have gone to the client the request cannot be preempted cleanly. So a second ext_proc filter between the main
-// one and the router, served by the same Server, holds them (config/envoy/gate.yaml):
+// Engines send the headers of a streamed response at once, even if the request then waits inside. Once the client has
+// the headers, the request cannot be preempted cleanly. So a second ext_proc filter, between the main one and the
+// router and served by the same Server, holds the headers (config/envoy/gate.yaml):
 //
 //	response ──► headers: held ──► comments, early events: held, unanswered, in order
 //	                               │ the first token, the end, or too much to hold
@@ -79,43 +79,43 @@
 //	   and the stream ends with OK:   stream was lost and none comes within 2 s, the gate sends it
 //	   later chunks cost no message
 //
-// Only then does the main filter see the response headers; it asks the lease again and gets the same verdict. If the
-// gate's stream is cut, times out or was never opened, the headers go on and the main stream decides by itself. In
-// FULL_DUPLEX_STREAMED the main stream sees the token itself and is its own gate: the state holding.
+// The main filter sees the response headers only after the gate's release; it asks the lease again and gets the same
+// verdict. If the gate's stream is cut, times out or was never opened, the headers go on and the main stream decides
+// alone. In FULL_DUPLEX_STREAMED the main stream sees the token itself and is its own gate (state holding).
 //
-// A gate finds its request by an ID of 128 random bits, which the answer to the main filter sets in dynamic metadata. A
-// response without an ID, or with an unknown one, is released at once. Every request that can be preempted has an ID. The
-// others have one while there seems to be a gate (presence.go). Once every response comes through a gate, requests that
-// can never be preempted have the main filter's response headers skipped: their status comes through the gate.
+// A gate finds its request by an ID of 128 random bits, which the main stream's reply sets in dynamic metadata. A
+// response without an ID, or with an unknown one, is released at once. Every preemptible request has an ID; other
+// requests have one while a gate seems to be present (presence.go). Once every response comes through a gate, the main
+// filter skips the response headers of requests that can never be preempted: their status comes through the gate.
 //
-// The gate does not hold responses that announce trailers, nor gRPC's, because Envoy keeps trailers back while the
-// headers wait. Behind several replicas of Weir a gate's stream may reach another replica than its request's, where the
-// ID is unknown: it is counted in weir_gate_unknown_total and not held.
+// The gate does not hold responses that announce trailers, or gRPC responses, because Envoy keeps trailers back while
+// the headers wait. With several replicas of Weir, a gate's stream may reach a replica that does not know the ID: the
+// response is counted in weir_gate_unknown_total and not held.
 //
 // # Goroutines
 //
-// A stream is served by its handler's goroutine, which owns the machine and sends. While it receives a body that it
-// awaits, it gives both away, so that the request can be expelled if it is late or its memory is needed (turn.go).
-// A second goroutine, which only receives, starts when the first one has something else to wait for: the queue, or a
-// preemption. So an uncontended request that cannot be preempted has one goroutine. Messages that the second one receives
-// meanwhile are bounded (inbox.go); beyond that gRPC holds Envoy back.
+// The handler's goroutine serves the stream: it owns the machine and sends. While it receives a body, it gives up both,
+// so that the request can be expelled if the body is late or its memory is needed (turn.go). A second goroutine, which
+// only receives, starts when the first one waits for something else: the queue, or a preemption. So an uncontended
+// request that cannot be preempted has one goroutine. The second goroutine holds a bounded number of messages
+// (inbox.go); beyond that gRPC holds Envoy back.
 //
 // # Invariants
 //
-//   - A request that is read ends in exactly one outcome: a lease that is settled once, a rejection by TryEnqueue or
-//     PassOn, or one Refuse.
+//   - A request that has been read has exactly one outcome: a lease settled once, a rejection by TryEnqueue or PassOn,
+//     or one Refuse.
 //   - An ImmediateResponse is the last message.
-//   - Once the response headers were answered, a response is never cut.
-//   - The lease decides between first byte and preemption, once, whichever stream asks: a gate that lost never releases
-//     the response, and a main stream whose gate won never rejects.
-//   - There is a link for each request in flight that has an ID, and none after the end of its main stream.
-//   - No destination named by a client reaches the model server, even if the request is not placed.
-//   - The bytes of bodies that are held are bounded for each request and in total, a body has to be whole in time, and
-//     all of it is released at the end of the stream. In the BUFFERED modes Envoy holds the body, so it is dropped here
-//     after the scan, unless it is to be rewritten.
-//   - A stream ends with OK whatever happened, because to Envoy an error is a failed processor.
+//   - After the reply to the response headers, a response is never cut.
+//   - The lease decides once between first byte and preemption, for both streams: a gate that lost never releases the
+//     response, and a main stream whose gate won never rejects.
+//   - Each request in flight with an ID has a link, until the end of its main stream.
+//   - A destination named by a client never reaches the model server, even if the request is not placed.
+//   - Held body bytes are bounded for each request and in total, a body has to be complete in time, and the end of the
+//     stream releases all of it. In the BUFFERED modes Envoy holds the body, so Weir drops it after the scan, unless it
+//     will be rewritten.
+//   - A stream always ends with OK, because Envoy takes an error as a failed processor.
 //
-// Tests: every message in every state (everymessage_test.go), the way of a request in each mode (stream_test.go), the
-// gate in every order of events (gateorder_test.go), peers' defects by name (defects_test.go), and fuzzing of sequences
-// of messages, of bodies, of usage and of subset hints.
+// Tests: every message in every state (everymessage_test.go), a request's life in each mode (stream_test.go), the gate
+// in every order of events (gateorder_test.go), peers' defects by name (defects_test.go), and fuzzing of message
+// sequences, bodies, usage and subset hints.
 package extproc

@@ -1,7 +1,7 @@
-// Package metering decides the charge of requests in tokens, and its time. It owns the charge of each request and the
-// estimates that are learned from usage. Its leaves are pkg/estimate, which predicts, and pkg/extproc/usage, which
-// finds the usage in responses. It is pure but for the lock of Meter: no goroutine, clock or random source, and no map
-// decides anything.
+// Package metering decides the charge of each request in tokens, and when it applies. It owns the charges and the
+// estimates learned from usage. It builds on pkg/estimate, which predicts, and pkg/extproc/usage, which finds the usage
+// in responses. It is pure except for the lock of Meter: no goroutine, clock or random source, and no dependence on map
+// order.
 //
 // # When
 //
@@ -19,11 +19,11 @@
 //	refused by the engine           cost = Estimator.Refused: estimate, bytes and time       ByRoom
 //	any other end without usage     cost = Estimator.Unfinished: estimate, bytes and time    ByTime
 //
-// Usage from Envoy goes before usage that Weir has read itself. The report of an answer that broke off is not its usage
-// but a lower limit; its figures of the prompt are exact.
+// Usage from Envoy takes precedence over usage that Weir has read itself. The report of a broken answer is only a lower
+// limit of its usage, but its prompt figures are exact.
 //
-// A charge whose prompt was fixed (Charge.Fix) costs the uncached tokens at its arrival, and the answer: as it was reported
-// (ByUsage), as it was estimated or seen (ByTime), or none.
+// A charge with a fixed prompt (Charge.Fix) costs the uncached tokens at its arrival plus the answer: as reported
+// (ByUsage), as estimated or seen (ByTime), or none.
 //
 // # Invariants
 //

@@ -1,11 +1,10 @@
 // Package prefix remembers the beginnings of prompts that each endpoint was given last, so that a request can go to the
 // engine with most of its prompt in the KV cache.
 //
-// It owns the [Index]. A prompt comes as a [Prefix]: the keys of its blocks, chained, so that a key stands for
-// everything up to the block's end (package body makes them from a request's body, or from the name of its session).
-// Before the controller's lock, [Index.Match] finds the part of it that each endpoint has; the answer,
-// [scheduling.Ratings], is an input of the decision. After the lock, [Index.Place] notes the endpoint that the prompt
-// went to.
+// It owns the [Index]. A prompt comes as a [Prefix]: the chained keys of its blocks, each of which stands for
+// everything up to the block's end. Package body makes the keys from a request's body, or from the name of its session.
+// Before the controller's lock, [Index.Match] finds the part of the prompt at each endpoint; its result,
+// [scheduling.Ratings], is an input of the decision. After the lock, [Index.Place] notes the prompt's endpoint.
 //
 // # The blocks of an endpoint
 //
@@ -13,31 +12,31 @@
 //
 //	limit = 2 · KV tokens / 256          nodes, or its part of Config.MaxNodes if all together want more
 //
-// and forgets the oldest first. Half too much costs little, half too little is fatal: an engine's cache turns over at
-// its own pace. A block is fresh until it is asked for again, and then proven; proven ones have at most half of the
-// limit, and fall back among the fresh ones when they are more. So a flow of prompts that are never repeated flushes no
-// others' prefixes: it can only take the place of fresh ones.
+// and forgets the oldest first. A limit that is half too large costs little; one that is half too small is fatal, since
+// an engine's cache turns over at its own pace. A block is fresh until it is asked for again, and then proven. Proven
+// blocks have at most half of the limit; excess ones become fresh again. So a flow of prompts that never repeat
+// replaces fresh blocks only, and never the proven prefixes of other flows.
 //
-// A block that only one flow has asked for is that flow's. If there are too many blocks, one goes that is older than
-// eight caches of the engine; else one of the flow with the most blocks of its own, if these are more than a sixteenth
-// of the limit; else the oldest (share.go, ADR 0149).
+// A block that only one flow has asked for is that flow's own. If there are too many blocks, the index forgets a block
+// older than eight caches of the engine; else one of the flow with the most blocks of its own, if these exceed a
+// sixteenth of the limit; else the oldest (share.go, ADR 0149).
 //
-// A placement touches the deepest block first. So a block is never older than those that follow it, in either segment,
-// and an endpoint's blocks are closed under prefixes: a binary search finds the part of a prompt that it has. The
-// search begins at the deepest block that any endpoint has, which is known from a count of holders by block. Beyond 64
-// endpoints the blocks that all have are the floor; of a part that more than 64 have, but not all, 64 are named.
+// A placement touches the deepest block first. So in either segment a block is never older than its successors, and an
+// endpoint's blocks are closed under prefixes: a binary search finds the part of a prompt at an endpoint. The search
+// begins at the deepest block of any endpoint, known from a count of holders by block. With more than 64 endpoints, the
+// blocks at all of them are the floor; of a part at more than 64 endpoints, but not all, 64 are named.
 //
 // # A prompt that no endpoint has
 //
-// The endpoints are ranked by the hash of its first blocks and of their own keys (highest random weight), alike in every
-// replica, so that replicas that do not know of each other send prompts that begin alike to the same engine.
+// The endpoints are ranked by the hash of the prompt's first blocks and the endpoints' keys (highest random weight).
+// Every replica ranks alike, so independent replicas send prompts with the same beginning to the same engine.
 //
 // # What it costs
 //
 // A node has 32 bytes, its part of the hash table 4 to 8, and a block's count of holders 11 to 21: 100 endpoints with 1
-// million KV tokens each are 781,250 nodes, at most 40 MB. A match is one probe or two for each endpoint and O(log blocks)
-// more for each of at most 64; a placement is one or two probes for each block. Leaving blocks are dropped in pieces of
-// 1,000 nodes, between which others can ask.
+// million KV tokens each have 781,250 nodes, at most 40 MB. A match takes one or two probes for each endpoint, and
+// O(log blocks) more for each of at most 64 endpoints; a placement takes one or two probes for each block. An
+// endpoint's blocks are dropped in pieces of 1,000 nodes, with the lock released in between.
 //
 // # Invariants
 //

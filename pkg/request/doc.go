@@ -1,11 +1,11 @@
 // Package request reads one request: its headers, the metadata and attributes that the data plane adds, and its body,
 // into one value with everything that a decision about the request needs.
 //
-// It owns the configuration for that (Config). The value (Request) has the tenant, flow, tier, class, model and target,
-// the subset of endpoints, the deadline, the size for the estimate of its cost, the headers to remove and the edits of
-// its body; a refusal is an Error. The package does not know Envoy's messages, the collection of bodies, the queue, or
-// the price of a token. It is pure: no goroutine, lock, clock, log or source of chance. Time, the draw of a target and
-// the models of the endpoints are arguments (Input).
+// It owns the configuration for reading (Config). The value (Request) has the tenant, flow, tier, class, model and
+// target, the subset of endpoints, the deadline, the size for the estimate of its cost, the headers to remove and the
+// edits of its body; a refusal is an Error. The package does not know Envoy's messages, the collection of bodies, the
+// queue, or the price of a token. It is pure: no goroutine, lock, clock, log or random source. Time, the draw of a
+// target and the models of the endpoints are arguments (Input).
 //
 // # Two steps
 //
@@ -48,11 +48,11 @@
 //
 // # Invariants
 //
-//   - The same input has the same value, and nothing is kept of the input but strings of its own.
-//   - An Error names the header or field that its sender can mend, if one is at fault.
-//   - A tenant never gets the flow of requests without an identity, of a model, or of unknown models.
+//   - The same input gives the same value, and the value keeps only strings of its own.
+//   - An Error names the header or field at fault, if the sender can correct one.
+//   - A tenant never gets the flow of anonymous requests, of a model, or of unknown models.
 //   - A tier is never above the highest of the tenant's policy.
-//   - Once the subset hint is set, it never stands for the whole pool.
-//   - The name of a model that is longer than MaxModelBytes is kept nowhere.
-//   - A part of a body does not decide its model: engines read the last of two, which may come later.
+//   - A subset hint never means the whole pool.
+//   - A model's name longer than MaxModelBytes is never kept.
+//   - A partial body does not decide its model: engines read the last of two model fields, which may come later.
 package request
