@@ -7,9 +7,9 @@
 //	weir-1.2.3.tgz                   the chart, whose version and tag of the image are 1.2.3
 //	SHA256SUMS                       of all of these
 //
-// The same commit and version give the same bytes in every folder and on every machine: programs are built by the Go of
-// go.mod without paths and without the state of git, archives have fixed owners, modes and order, and every time is the
-// commit's. A tree with changes is refused, since its files would name a commit that does not have them.
+// The same commit and version give the same bytes in every folder and on every machine: programs are built with the Go
+// version of go.mod, without paths or git state; archives have fixed owners, modes and order; every time is the
+// commit's. A tree with uncommitted changes is refused, since its files would name a commit that lacks the changes.
 //
 //	go run -C hack/release . make -version 1.2.3 -source ROOT -out DIR
 //	go run -C hack/release . verify -dist DIR [-unpack DIR -platform linux/amd64]

@@ -10,20 +10,20 @@
 //
 // # Layers and lists
 //
-// Sections and maps are merged key by key. A list replaces the list of the layer below, except for tiers: the
-// list changes tiers of the profile, and only in the fields that it gives. A tier that the profile lacks is a problem,
-// unless replaceTiers is true: then the list is the whole list, highest first.
+// Sections and maps are merged key by key. A list replaces the list of the layer below, except for tiers: each entry
+// changes the given fields of a tier of the profile. A tier that the profile lacks is a problem, unless replaceTiers is
+// true: then the list replaces the profile's, highest tier first.
 //
 // # Validation
 //
-// The packages validate the configurations that the document is converted to ([Document.FlowcontrolConfig],
-// [Document.ExtprocConfig], [Document.SchedulingConfig]), in terms of their own fields; the sets tags map these fields
-// to keys. Package config itself validates only the keys that no package knows.
+// The packages validate the converted configurations ([Document.FlowcontrolConfig], [Document.ExtprocConfig],
+// [Document.SchedulingConfig]) by their own fields; the sets tags map these fields to keys. Package config itself
+// validates only the keys that no package knows.
 //
 // # Keys
 //
-// The struct field of a key is the only place where it is declared (ADR 0136). Its comment is the meaning, with the
-// range, and in a paragraph that begins with "Default:" the reason of the default. Its tags are
+// A key is declared in its struct field and nowhere else (ADR 0136). The field's comment has the key's meaning and
+// range, and the reason of the default in a paragraph beginning with "Default:". Its tags are
 //
 //	default  the default, in YAML; a key without one must be given
 //	sets     the fields of the packages' configurations that it sets, as part.Path (convert.go)
@@ -45,7 +45,7 @@
 //
 // # Not yet
 //
-// A word that this build does not implement is never silently accepted, but a problem ("not supported yet").
+// A word that this build does not implement is a problem ("not supported yet"), never silently accepted.
 //
 // The comments and tags of the struct fields are the reference. This command generates docs/config.md and
 // docs/settings-nobody-needs.md from them:

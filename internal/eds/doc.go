@@ -1,11 +1,11 @@
-// Package eds has the file from which Envoy reads the endpoints of a cluster (EDS by path_config_source, as in
-// config/envoy): its text ([Encode]), its replacement in one step ([Write]), and the endpoints that it keeps for a
-// while after Weir has lost them ([Kept]).
+// Package eds writes the file from which Envoy reads the endpoints of a cluster (EDS by path_config_source, as in
+// config/envoy). It owns the file's text ([Encode]), its atomic replacement ([Write]), and the endpoints that the file
+// keeps for a while after they have left Weir's pool ([Kept]).
 //
-// Weir and Envoy read the same list, each at its own moment. Two facts make the moments harmless (TestEndpointsFile in
+// Weir and Envoy read the same list at different moments. Two facts make the difference harmless (TestEndpointsFile in
 // test/envoyfacts):
 //
-//   - A destination that Envoy lacks goes to the next one of Weir's list, or by the fallback policy.
-//   - A draining endpoint gets the requests that name it, and none by the fallback policy unless all drain. So an
-//     endpoint that has been removed drains until the last request that Weir had granted for it is there.
+//   - For a destination that Envoy lacks, Envoy takes the next one of Weir's list, or follows the fallback policy.
+//   - A draining endpoint gets requests that name it, and none by the fallback policy unless all endpoints drain. So a
+//     removed endpoint drains until the last request granted for it has arrived.
 package eds

@@ -1,8 +1,8 @@
 // Package envoyrun runs a real Envoy for tests, benchmarks and `weir demo`.
 //
-// Start takes one of the configurations that Weir ships (config/envoy), puts the caller's addresses in it, starts Envoy
-// with it and returns when Envoy takes requests. The tests therefore run the files of users: these are decoded and
-// changed in their structure (listener, admin and endpoint addresses), nothing is written anew.
+// Start takes one of Weir's shipped configurations (config/envoy), puts the caller's addresses in it, starts Envoy and
+// returns when Envoy takes requests. So the tests run users' files: only addresses (listener, admin, endpoints) are
+// changed in the decoded file.
 //
 //	envoy, err := envoyrun.Start(ctx, envoyrun.Options{
 //		Config:       "recommended",
@@ -17,10 +17,10 @@
 //
 // # Addresses
 //
-// Envoy itself chooses its ports: it is told to bind port 0, and asked for the outcome (--admin-address-path, then the
-// admin page /listeners). Only the port of the admin interface, to which the listener with the counters leads, is
-// reserved beforehand (reserve). So no port is looked for, let go and lost to somebody else. Any number of Envoys can
-// run at once: hot restart, whose shared memory and base IDs would collide, is off.
+// Envoy binds port 0, and Start asks it for the chosen ports (--admin-address-path, then the admin page /listeners).
+// Only the port of the admin interface, the target of the listener with the counters, is reserved beforehand (reserve).
+// So no free port is looked up, released and lost to another process. Any number of Envoys can run at once: hot
+// restart, with its shared memory and base IDs that would collide, is off.
 //
 // # Life
 //

@@ -1,4 +1,4 @@
-// Package envoystream speaks to Weir as Envoy with the recommended configuration does, for tests that need no Envoy: a
-// stream whose first message has the headers of a request. The messages of a real Envoy are tested with Envoy, in
-// test/envoyfacts and test/integration.
+// Package envoystream sends Weir the messages of an Envoy with the recommended configuration, for tests without Envoy:
+// a stream whose first message has a request's headers. test/envoyfacts and test/integration test a real Envoy's
+// messages.
 package envoystream

@@ -1,9 +1,8 @@
-// Package frontpage writes the status document of an epp as a page for people, with an index of the debug port.
+// Package frontpage renders the status document of an epp as an HTML page, with an index of the debug port.
 //
-// The page needs no script: the server renders it, and a Refresh header has the browser ask again. [Policy] allows the
-// one style sheet by its hash and nothing else, so a name that a client chose runs nothing even if an escape were
-// missing.
+// The page needs no script: the server renders it, and a Refresh header makes the browser reload it. [Policy] allows
+// only the one style sheet, by its hash, so a name chosen by a client cannot run code even if an escape were missing.
 //
-// The page computes nothing: verdict, reasons and cells are those of weir status. It has at most [MaxBytes] bytes. Like
-// a document it leaves out the last rows of its longest table, and says so.
+// The page computes nothing: verdict, reasons and cells are those of weir status. A page has at most [MaxBytes] bytes;
+// like the document it leaves out the last rows of its longest table, and says so.
 package frontpage

@@ -1,7 +1,7 @@
 // Package kubeenv runs a real Kubernetes API for tests: etcd and kube-apiserver, with RBAC, service accounts and their
-// tokens, default admission, and an audit log from which tests learn the requests to the apiserver. Nothing else of a
-// cluster runs: no controller and no kubelet. Pods have the status that tests give them, a deleted pod with a node
-// stays until it is deleted with a grace period of 0, and a namespace never ends.
+// tokens, default admission, and an audit log of the requests to the apiserver. No controller and no kubelet runs. So
+// tests set the status of pods, a deleted pod with a node stays until it is deleted with a grace period of 0, and a
+// namespace never ends.
 //
 // The environment starts in some seconds, so the tests of a package share one, each in a namespace of its own:
 //
@@ -18,8 +18,8 @@
 //
 // Invariants:
 //
-//   - Everything listens on 127.0.0.1, at a port that the system chose and that stays reserved while the apiserver is
-//     stopped, or on sockets in the environment's directory.
-//   - No process outlives the test process, however that ends (on Linux, by internal/child).
+//   - Everything listens on 127.0.0.1, at a port chosen by the system and reserved even while the apiserver is stopped,
+//     or on sockets in the environment's directory.
+//   - No process outlives the test process, even a killed one (on Linux, by internal/child).
 //   - Nothing is faked: an environment answers as a cluster with the same objects would.
 package kubeenv

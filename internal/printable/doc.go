@@ -1,2 +1,2 @@
-// Package printable keeps texts that clients choose from commanding the terminals of operators.
+// Package printable removes terminal control sequences from texts that clients choose.
 package printable

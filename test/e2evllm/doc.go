@@ -2,8 +2,8 @@
 // real Envoy with the first-token gate, the real epp binary, the real openai and anthropic clients. `make e2e-vllm`
 // runs it, behind the build tag e2evllm, and keeps its results in docs/e2e-vllm.md; it is no part of `make test`.
 //
-// Beyond test/integration it shows facts that simulators lack: the waits of other requests at a real scheduler, the
-// time until it forgets an aborted request, the form of its answers. Therefore time decides here, and figures are kept
-// from a quiet machine only: the tests look at the load before the start, and at the others' use of the processors
-// meanwhile.
+// It shows facts that the simulators of test/integration lack: other requests' waits at a real scheduler, the time
+// until the engine forgets an aborted request, and the form of its answers. So its results depend on time, and only
+// figures from a quiet machine are kept: the tests check the machine's load before the start, and other processes' CPU
+// use meanwhile.
 package e2evllm

@@ -2,8 +2,8 @@
 // requests matter a real Envoy and simulated model servers. No controller and no kubelet runs there: tests give pods
 // their status.
 //
-// All tests share one apiserver. Each has a namespace of its own there, a world, and epp runs as the service account
-// weir of that namespace, with no more rights than the test's Role gives it:
+// All tests share one apiserver. Each test has its own namespace there, a world; epp runs as the namespace's service
+// account weir, with only the rights of the test's Role:
 //
 //	w := newWorld(t)
 //	pods := startEngines(t, modelsim.Fixed(8, 5*time.Millisecond))
@@ -14,12 +14,12 @@
 //	envoy := pods.front(e, "127.0.3.1")
 //	status, body := ask(t, envoy)
 //
-// TestLeasesAreReplacedByTheirVersion alone knows a package of Weir's.
+// Only TestLeasesAreReplacedByTheirVersion imports a package of Weir's.
 //
-// Most of a test is waiting, so they run in parallel, but for those that load the machine or bound a time narrowly, which
-// run first, one after the other.
+// A test mostly waits, so tests run in parallel, except that tests that load the machine or bound a time narrowly run
+// first, one after the other.
 //
-// The requests that the apiserver got are in w.env.Requests. A test that stops the apiserver starts its own, with
-// kubeenv.Start. The definitions are those in charts/weir/crds, or with UPSTREAM_CRDS=DIR the published ones in DIR:
-// all tests hold with both.
+// w.env.Requests has the apiserver's requests. A test that stops the apiserver starts its own, with kubeenv.Start. The
+// CustomResourceDefinitions are those in charts/weir/crds, or with UPSTREAM_CRDS=DIR the published ones in DIR; all
+// tests pass with both.
 package kube

@@ -1,8 +1,8 @@
-// Package app is the wiring of epp: it makes every part from the flags and the configuration, starts and stops them in
-// order, and owns the metrics registry. It holds no algorithm.
+// Package app wires epp: it makes every part from the flags and the configuration, starts and stops the parts in order,
+// and owns the metrics registry. It has no algorithm.
 //
-// [New] wires without starting, and closes what it has opened if it fails; [App.Run] starts, and returns only after its
-// goroutines have. [Main] is the whole program.
+// [New] wires without starting, and closes all it has opened if it fails. [App.Run] starts the parts, and returns only
+// after its goroutines have ended. [Main] is the whole program.
 //
 // # Start
 //
@@ -13,7 +13,7 @@
 // # The pool
 //
 // [Pool] has the parts of one pool of model servers: store, board, controller, streams and metrics. A process may have
-// several; epp has one.
+// several pools; epp has one.
 //
 // datastore publishes a snapshot. The wiring gives each endpoint its share of the band and passes the snapshot to the
 // controller, which changes the bounds of the stock and the pool of the board in one critical section.
@@ -29,7 +29,7 @@
 // # Stop
 //
 // On the first SIGTERM or SIGINT readiness goes down. Queued and new requests are still served for the drain window, or
-// until nothing is queued and no stream is open, but at least for minDrain, which proxies need to see that readiness is
-// down. Then the waiters are rejected (draining). Streams in flight run to their end or to --drain-timeout, counted
-// from the signal. The exit code is 0. A second signal ends the program at once, with exit code 1.
+// until nothing is queued and no stream is open, but at least for minDrain: proxies need this time to notice. Then
+// waiting requests are rejected (draining). Streams in flight run to their end or to --drain-timeout after the signal.
+// The exit code is 0. A second signal ends the program at once, with exit code 1.
 package app
