@@ -1,2 +1,3 @@
-// Package printable removes terminal control sequences from texts that clients choose.
+// Package printable replaces or escapes characters that could control an operator's terminal, in texts that clients
+// choose.
 package printable

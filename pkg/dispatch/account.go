@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// flowAccount is what the machine keeps of a flow while it is live: while it has a request waiting or in flight.
+// flowAccount is the machine's account of a live flow: one with a request waiting or in flight.
 type flowAccount struct {
 	tier     int
 	tenant   *tenant
@@ -25,10 +25,10 @@ type flowAccount struct {
 
 func (a *flowAccount) live() bool { return a.waiting+a.inflight > 0 }
 
-// tenant is what the flows of one key hold together, in all tiers and classes: what the caps count. A user of a tenant has one of
-// its own (users.go). It is live while one
-// of its flows is, and known while one of them is. With thousands of tenants each cache line costs a miss, so the account of
-// a flow, the only one that most have, is a part of it, and the fields that only caps need come last.
+// tenant has the holdings of all flows with one key, in all tiers and classes, which the caps count. A tenant's user
+// has an account of its own (users.go). A tenant is live while one of its flows is live, and known while one is known.
+// With thousands of tenants each cache line costs a miss, so the account of the first flow, for most tenants the only
+// one, is a part of the struct, and the fields for caps come last.
 type tenant struct {
 	flows    []*flowAccount // the known ones, one for each tier
 	one      [1]*flowAccount
@@ -39,18 +39,18 @@ type tenant struct {
 	own      flowAccount // the first one's
 
 	key        string
-	since      uint64            // its number among all that became live
+	since      uint64            // its number among all tenants that became live
 	byEndpoint tally             // its leases by endpoint, if those are capped
-	answers    *answered         // its last ones, since the first failure; nil: none
-	places     int32             // that its failures hold
-	parked     bool              // some of its waiters are, or were when it was looked at last
-	swaps      fairqueue.TierSet // those for which it is in Machine.swaps
-	changed    bool              // since it was looked at last, and not only by being roused
-	rousing    []Endpoint        // where it was told of room, and has not been looked at since
-	roused     []Endpoint        // where it was, and some of its waiters could go
+	answers    *answered         // its last answers, since the first failure; nil: none
+	places     int32             // held by its failures
+	parked     bool              // some of its waiters are parked, or were at the last look
+	swaps      fairqueue.TierSet // the tiers for which Machine.swaps has it
+	changed    bool              // since the last look, and not only by being roused
+	rousing    []Endpoint        // where it was told of room since the last look
+	roused     []Endpoint        // where it was roused, and some of its waiters could go
 	fullIndex  int               // 1-based index in flowAccounts.full; 0: it is not there
-	role       string            // of its requests, that with the least cap
-	besides    []string          // the others in which requests have come since it was last idle
+	role       string            // the role of its requests with the least cap
+	besides    []string          // its requests' other roles since it was last idle
 	user       *userName         // nil if it is a tenant
 }
 
@@ -68,9 +68,9 @@ func (t *tenant) in(tier int) *flowAccount {
 const mostResting = 1024
 
 // flowAccounts holds the accounts of live flows and their tenants. It is bounded by the requests in the system. A flow
-// that has lost its last request often gets the next one soon, and adding and deleting its account costs more than all
-// else that an account does, so the last mostResting stay known. They count for nothing, and begin anew with their next
-// request.
+// often gets its next request soon after its last one has left, and adding and deleting an account is the dearest
+// operation on it, so the last mostResting idle accounts stay known. They count for nothing, and start from zero with
+// their next request.
 type flowAccounts struct {
 	known   map[string]*tenant // by flow's key
 	n       int                // number of live accounts
@@ -117,7 +117,7 @@ func (m *Machine) countWaiter(w *Waiter) {
 	}
 }
 
-// countWaiterAgain counts w as waiting after its grant came to nothing.
+// countWaiterAgain counts w as waiting after its grant was undone.
 func (m *Machine) countWaiterAgain(w *Waiter) {
 	w.flow.waiting++
 	w.flow.tenant.waiting++
@@ -143,7 +143,7 @@ func (m *Machine) uncountWaiter(w *Waiter) {
 	}
 }
 
-// leftQueue has a tenant that was roused, and of which a request waits no more, rouse the next.
+// leftQueue makes a roused tenant rouse the next one, after one of its requests has stopped waiting.
 func (m *Machine) leftQueue(t *tenant) {
 	switch {
 	case len(t.roused)+len(t.rousing) == 0:
@@ -242,14 +242,15 @@ func (a *flowAccount) addTokens(by stock.Tokens) {
 	a.tenant.tokens += by
 }
 
-// restIfIdle is inlined: an account without a request counts for nothing any more.
+// restIfIdle makes an account without a request idle. It is inlined.
 func (f *flowAccounts) restIfIdle(a *flowAccount) {
 	if !a.live() {
 		f.idle(a)
 	}
 }
 
-// idle counts an account as live no more. It keeps it known, and forgets the one that has rested longest if there are too many.
+// idle stops counting an account as live. The account stays known; if too many rest, the one that has rested longest is
+// forgotten.
 func (f *flowAccounts) idle(a *flowAccount) {
 	f.n--
 	a.tenant.live--
@@ -276,14 +277,14 @@ func (f *flowAccounts) idle(a *flowAccount) {
 	if t.flows = slices.Delete(t.flows, at, at+1); len(t.flows) == 0 {
 		delete(f.known, t.key)
 		if t.places > 0 {
-			return // they refer to it
+			return // its leases refer to it
 		}
 		t.key, t.answers, t.user = "", nil, nil
 		f.gone = append(f.gone, t)
 	}
 }
 
-// listFull lists the tenant among those at their cap at some endpoint exactly if it is.
+// listFull lists the tenant among tenants at their cap at some endpoint exactly if it is.
 func (f *flowAccounts) listFull(t *tenant) {
 	full, last := t.byEndpoint.full.Len() > 0, len(f.full)-1
 	switch {

@@ -35,7 +35,7 @@ func (m *Machine) offer(w *Waiter, a *Arrival) {
 	}
 }
 
-// decide decides on an arrival. A panic in it ends only this request.
+// decide decides an arrival. A panic in it ends only this request.
 func (m *Machine) decide(w *Waiter) {
 	switch {
 	case m.draining:
@@ -54,7 +54,7 @@ func (m *Machine) decide(w *Waiter) {
 	m.asking = nil
 }
 
-// admit decides on an arrival: bypass, reject or enqueue. It leaves w sent, ended or waiting.
+// admit decides an arrival: bypass, reject or enqueue. It leaves w sent, ended or waiting.
 func (m *Machine) admit(w *Waiter) {
 	if m.queue.Len() > 0 {
 		m.expire()
@@ -129,7 +129,7 @@ func (m *Machine) passOn(w *Waiter) {
 	w.stage, w.way = StageSent, max(w.way, atOnce)
 }
 
-// takeAtOnce takes a lease for an arrival that need not wait behind anybody, because there is room or by preemption.
+// takeAtOnce takes a lease for an arrival with no request ahead of it, from free room or by preemption.
 func (m *Machine) takeAtOnce(w *Waiter) bool {
 	if t := w.flow.tenant; !m.atCap(t) && !m.userAtCap(w) && m.belowUpper() && m.ledger.Available(w.queued.Tier) > 0 {
 		if r := m.placer.Place(w.placement, BelowUpper, m.fullFor(t)); !r.Empty() {

@@ -9,14 +9,14 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// SetBackends sets the ready backends, sorted by ID; the Placer must already have the same endpoints. Waiters that can
-// go now are released; leases at a removed backend stay until they are complete. The caller must not change the slice
-// afterwards. foreign has the stock of others at some of them from now on; what they hold at a backend that was ready
-// before stays if it is not listed, and at one that was not it is nothing.
+// SetBackends sets the ready backends, sorted by ID; the Placer must already have the same endpoints. It releases
+// waiters that can go now; leases at a removed backend stay until they are complete. The caller must not change the
+// slice afterwards. foreign has the new stock of other Weirs at some backends. A backend that is not listed keeps its
+// foreign stock if it was ready before, and otherwise has none.
 func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	m.begin(now)
 	m.times = m.placer.Times()
-	m.pending.reopen = true // unless the changes are few
+	m.pending.reopen = true // unless there are few changes
 	changed, all := m.tellLedger(m.withLearned(ready), m.changed[:0])
 	m.countForeign(foreign)
 	m.forgetFailing()
@@ -31,8 +31,8 @@ func (m *Machine) SetBackends(now time.Time, ready []stock.Backend, foreign []st
 	m.run()
 }
 
-// tellLedger passes the ready backends to the ledger: only the changed ones, if they are few. It appends these to some;
-// all means that the caller must assume that any differs.
+// tellLedger passes the ready backends to the ledger: only the changed ones, if they are few. It appends the changed
+// ones to some; all means that any backend may have changed.
 func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []Endpoint, all bool) {
 	before := m.ready
 	m.ready = ready
@@ -62,7 +62,7 @@ func (m *Machine) tellLedger(ready []stock.Backend, some []Endpoint) (changed []
 
 func byID(b stock.Backend, id stock.BackendID) int { return cmp.Compare(b.ID, id) }
 
-// block is a number of backends that are compared at once, as memory: the comparison is most of what SetBackends does.
+// block is the number of backends compared at once, as memory: SetBackends spends most of its time on the comparison.
 const block = 64
 
 // equalAtStart returns the number of leading backends that are equal in both.
@@ -120,15 +120,15 @@ func ascending(list []stock.Backend, first, last int) bool {
 	return true
 }
 
-// SetForeign sets the stock of others at some of the backends, which counts as stock there; at one that is not ready it
-// does not count. Waiters that can go now are released.
+// SetForeign sets the stock of other Weirs at some of the backends. It counts at ready backends only. Waiters that can
+// go now are released.
 func (m *Machine) SetForeign(now time.Time, changes []stock.Foreign) {
 	m.begin(now)
 	m.countForeign(changes)
 	m.run()
 }
 
-// countForeign passes the stock of others to the ledger, and its counted part to the Placer.
+// countForeign passes the stock of other Weirs to the ledger, and its counted part to the Placer.
 func (m *Machine) countForeign(changes []stock.Foreign) {
 	for _, f := range changes {
 		if known := m.failing[Endpoint(f.ID)]; known != nil {

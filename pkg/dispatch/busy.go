@@ -5,13 +5,13 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// While the endpoints of a lane are too busy for a class (ClassConfig.Busy), the lane is blocked in that class: its requests
-// wait, it keeps its deficit and earns nothing, and arrivals of the class in the lane wait too. Waiters of a class that is
-// blocked are in nobody's way. The Placer counts the tokens of prompts at its endpoints, from the placement to the first token
-// (Prefilled) or, if nobody tells of that, to the end of the lease. It says which endpoints have become busy, or are no more,
-// and only these are looked at: before each turn, so that no class earns that is blocked.
+// While the endpoints of a lane are too busy for a class (ClassConfig.Busy), the lane is blocked in that class: its
+// requests and its arrivals wait, and it keeps its deficit and earns nothing. Waiters of a blocked class hold up no
+// other request. The Placer counts the tokens of prompts at its endpoints, from the placement to the first token
+// (Prefilled) or, if that is never reported, to the end of the lease. It reports the endpoints that have become busy or
+// free, and only their lanes are checked. The check comes before each turn, so that a blocked class earns nothing.
 
-// busyRules returns the different rules of the classes, and the number of each class's own; -1 if it has none.
+// busyRules returns the distinct rules of the classes, and the index of each class's rule; -1 if it has none.
 func (c *Config) busyRules() (rules []scheduling.BusyRule, of []int) {
 	for _, class := range c.Classes {
 		number := -1
@@ -31,7 +31,7 @@ func (c *Config) busyRules() (rules []scheduling.BusyRule, of []int) {
 	return rules, of
 }
 
-// HasBusyRules reports whether any class has one.
+// HasBusyRules reports whether any class has a busy rule.
 func (m *Machine) HasBusyRules() bool { return m.busies }
 
 // adoptBusy tells the Placer the rules of the configuration.
@@ -48,7 +48,7 @@ func (m *Machine) adoptBusy() {
 // blocked reports whether the endpoints that w may use are too busy for its class.
 func (m *Machine) blocked(w *Waiter) bool { return m.busies && m.tooBusy(w) }
 
-// tooBusy is blocked where there are busy rules.
+// tooBusy is blocked for a configuration with busy rules.
 func (m *Machine) tooBusy(w *Waiter) bool {
 	class := m.queue.NumberOfClass(&w.queued)
 	return class >= 0 && m.ruleOf[class] >= 0 && m.placer.Busy(w.placement, m.ruleOf[class])
@@ -63,7 +63,7 @@ func (m *Machine) reblock(w *Waiter) {
 	}
 }
 
-// followBusy looks at the lanes of the endpoints that have become busy, or are no more.
+// followBusy checks the lanes of the endpoints that have become busy or free.
 func (m *Machine) followBusy() {
 	m.turned = m.placer.TakeTurned(m.turned[:0])
 	if len(m.turned) == 0 {
@@ -84,7 +84,7 @@ func (m *Machine) followBusy() {
 	}
 }
 
-// reblockIn is reblock for every class of which requests wait in the lane.
+// reblockIn is reblock for every class with waiters in the lane.
 func (m *Machine) reblockIn(lane fairqueue.Lane) {
 	m.ofLane = m.queue.InLane(lane, m.ofLane[:0])
 	for _, r := range m.ofLane {

@@ -1,6 +1,6 @@
 package dispatch
 
-// mayBypass reports whether no waiter in the queue goes before w, an arrival.
+// mayBypass reports whether no queued waiter goes before the arrival w.
 func (m *Machine) mayBypass(w *Waiter) bool {
 	if m.queue.Len() == 0 {
 		return true

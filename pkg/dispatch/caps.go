@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// limit is the most that a tenant may hold, in requests and in tokens; 0 means no limit.
+// limit is a cap on a tenant's holdings, in requests and in tokens; 0 means no limit.
 type limit struct {
 	requests int
 	tokens   stock.Tokens
@@ -16,7 +16,7 @@ type limit struct {
 
 func (l limit) none() bool { return l == limit{} }
 
-// reached reports whether a tenant that holds so much may not take another lease.
+// reached reports whether a tenant with these holdings must not take another lease.
 func (l limit) reached(requests int, tokens stock.Tokens) bool {
 	return l.requests > 0 && requests >= l.requests || l.tokens > 0 && tokens >= l.tokens
 }
@@ -35,13 +35,13 @@ func (m *Machine) endpointLimit() limit {
 	return limit{m.config.MaxInFlightPerFlowPerBackend, m.config.MaxTokensInFlightPerFlowPerBackend}
 }
 
-// deriveCaps derives which caps there are from the configuration. With Enabled false no request waits for a cap.
+// deriveCaps derives the kinds of caps from the configuration. With Enabled false no request waits for a cap.
 func (m *Machine) deriveCaps() {
 	m.cappedAt = !m.endpointLimit().none()
 	m.capped = m.config.Enabled && (m.cappedAt || !m.flowLimit().none() || !m.userLimit().none() || m.cappedByRole())
 }
 
-// atCap reports whether the tenant holds as much as it may in total.
+// atCap reports whether the tenant is at its total cap.
 func (m *Machine) atCap(t *tenant) bool {
 	return m.limitOf(t).reached(t.inflight+int(t.places), t.tokens)
 }
@@ -52,7 +52,7 @@ func (m *Machine) belowCapsAt(w *Waiter, e Endpoint) bool {
 	return !m.atCap(t) && !m.fullFor(t).Has(e) && !m.userAtCap(w)
 }
 
-// fullFor returns the endpoints at which the tenant holds as much as it may; nil if there are none.
+// fullFor returns the endpoints at which the tenant is at its cap; nil if there are none.
 func (m *Machine) fullFor(t *tenant) *EndpointSet {
 	if !m.cappedAt || t.byEndpoint.full.Len() == 0 {
 		return nil
@@ -70,13 +70,13 @@ func (m *Machine) countLease(l *Lease) {
 	m.countAt(l, 1, l.held.Tokens())
 }
 
-// uncountLease stops counting a lease that is counted.
+// uncountLease stops counting a counted lease.
 func (m *Machine) uncountLease(l *Lease) {
 	l.counted = false
 	m.countAt(l, -1, -l.held.Tokens())
 }
 
-// countAt changes what the tenant of l holds at each of its endpoints.
+// countAt changes the holdings of l's tenant at each of l's endpoints.
 func (m *Machine) countAt(l *Lease, requests int32, tokens stock.Tokens) {
 	t := l.flow.tenant
 	for _, e := range l.reservation.All() {
@@ -85,7 +85,7 @@ func (m *Machine) countAt(l *Lease, requests int32, tokens stock.Tokens) {
 	m.flows.listFull(t)
 }
 
-// countTokens changes the tokens of l, which is held, in its flow's account and its tenant's.
+// countTokens changes the tokens of the held lease l in its flow's account and its tenant's.
 func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
 	l.flow.addTokens(change)
 	if u := userOf(l.Waiter()); u != nil {
@@ -101,13 +101,13 @@ func (m *Machine) countTokens(l *Lease, change stock.Tokens) {
 
 // recountLeases updates the accounts when the cap at an endpoint may have changed.
 func (m *Machine) recountLeases() {
-	for _, t := range m.flows.known { // live or not: failures may hold places
+	for _, t := range m.flows.known { // live or not: failures may hold slots
 		t.byEndpoint.recount(m.endpointLimit())
 		m.flows.listFull(t)
 	}
 }
 
-// repark parks the tenant's waiters, of every tier, exactly where its own caps prevent them from going.
+// repark parks the tenant's waiters, of every tier, exactly where the tenant's caps block them.
 func (m *Machine) repark(t *tenant) {
 	if t.user != nil {
 		m.reparkUser(t)
@@ -139,7 +139,7 @@ func (m *Machine) repark(t *tenant) {
 				m.park(w)
 				t.parked = true
 				m.requestSwap(t, a.tier)
-			} else if !m.userAtCap(w) { // else all that wait there are
+			} else if !m.userAtCap(w) { // else all its waiters there are at the cap
 				goes = true
 			}
 			m.asking = nil
@@ -151,7 +151,7 @@ func (m *Machine) repark(t *tenant) {
 // park parks the flow of w in its lane.
 func (m *Machine) park(w *Waiter) {
 	t := w.flow.tenant
-	// Elsewhere it is an endpoint's own limit that prevents it, so other tenants' leases matter.
+	// At other endpoints an endpoint's own limit blocks it, so other tenants' leases matter.
 	awaits := !m.atCap(t) && m.placer.HasReady(w.placement, m.fullFor(t))
 	m.queue.ParkFlow(&w.queued)
 	if awaits {
@@ -160,10 +160,10 @@ func (m *Machine) park(w *Waiter) {
 	}
 }
 
-// A tenant that is at its cap at some endpoints may wait for room at others, which have none for anybody. Many may wait so
-// for one endpoint, and when there is room they are not all looked at: of each tier and lane the first is roused, and it
-// rouses the next as soon as it has gone or changed. While it waits the others need not be looked at: where one of them could
-// go, it could.
+// A tenant at its cap at some endpoints may wait for room at other endpoints, which are full for every tenant. Many
+// tenants may wait for one endpoint; when it has room, not all of them are visited. The first tenant of each tier and
+// lane is roused, and rouses the next as soon as it has gone or changed. While it waits the others need no visit:
+// wherever one of them could go, it could go too.
 
 // rouseAt rouses the flows that await room at e.
 func (m *Machine) rouseAt(e Endpoint) {
@@ -185,8 +185,8 @@ func (m *Machine) rouseAt(e Endpoint) {
 	})
 }
 
-// rouseNext has the tenant, if something of its own has changed, rouse the next who await room at the endpoints for which it
-// was roused, whether or not it has been looked at since. goes means that some of its waiters could go now.
+// rouseNext makes a tenant that has changed rouse the next tenants awaiting room at the endpoints for which it was
+// roused, whether or not it has been visited since. goes means that some of its waiters could go now.
 func (m *Machine) rouseNext(t *tenant, goes bool) {
 	if t.changed {
 		for _, told := range [...][]Endpoint{t.roused, t.rousing} { // as they are: it may be roused again
@@ -208,8 +208,8 @@ func (m *Machine) rouseNext(t *tenant, goes bool) {
 	t.rousing = t.rousing[:0]
 }
 
-// cappedEverywhere reports whether the tenant is at its cap wherever w could go, ignoring endpoints that have no room for
-// anybody.
+// cappedEverywhere reports whether the tenant is at its cap wherever w could go, ignoring endpoints that are full for
+// every tenant.
 func (m *Machine) cappedEverywhere(w *Waiter) bool {
 	if m.atCap(w.flow.tenant) {
 		return true
@@ -221,9 +221,9 @@ func (m *Machine) cappedEverywhere(w *Waiter) bool {
 	return !m.placer.HasRoom(w.placement, Unbounded, full)
 }
 
-// touchFullIn touches the tenants that wait in one of the lanes, which are all that are concerned, and are at their cap
-// at some endpoint: what is left of the lane may be such endpoints. It looks at the tenants that wait there, or at all
-// at their cap, whichever are fewer.
+// touchFullIn touches the tenants at their cap at some endpoint that wait in one of the lanes, which are all concerned
+// ones: the rest of the lane may be such endpoints. It visits the tenants waiting there, or all tenants at their cap,
+// whichever are fewer.
 func (m *Machine) touchFullIn(lanes []*laneNote) {
 	waiting := 0
 	for _, n := range lanes {

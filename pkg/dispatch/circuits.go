@@ -9,38 +9,39 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// An engine that fails at once is always the emptiest, so it would get nearly everything. With Config.Circuits its endpoint is
-// kept from requests (ADR 0125):
+// An engine that fails at once is always the emptiest, so it would get nearly all requests. Config.Circuits protects
+// requests from it (ADR 0125):
 //
-//   - A failure goes on to hold its place for a while, as if the request had taken its time.
-//   - An engine of which half of the last answers are failures gets nothing until its circuit lets a request try
+//   - A failure continues to hold its slot for a while, as if the request had run normally.
+//   - An engine with failures for half of its last answers gets nothing until its circuit permits a trial
 //     (stock.Circuit).
 //   - A 429 with Retry-After closes the room at its endpoint for that time, up to mostRetryAfter.
-//   - An endpoint past which Envoy went with the last passes requests, and had them answered well elsewhere, gets nothing
-//     for 30 s, and then one request as a trial (ADR 0207). Envoy does not know it, or cannot connect to it.
+//   - If Envoy skipped an endpoint for its last passes requests, and other endpoints answered them well, the endpoint
+//     gets nothing for 30 s, and then one request as a trial (ADR 0207). Envoy does not know it, or cannot connect to
+//     it.
 //
-// A flow whose requests fail elsewhere as well is to blame itself: its failures hold nothing and open nothing. An endpoint
-// that is shut counts as full, by stock of others that is not there. At most half of the ready endpoints of the pool and of
-// a lane in which requests wait have a circuit that is not closed, and never the last one that an arrival may use.
+// A flow whose requests also fail at other endpoints is itself to blame: its failures hold no slot and open no circuit.
+// A shut endpoint counts as full, by fictitious foreign stock. At most half of the ready endpoints of the pool, and of
+// each lane with waiters, are shut, and never the last endpoint that an arrival may use.
 
 const (
 	leastHold      = 100 * time.Millisecond
 	holdPart       = 8 // of the mean service time, and of a bound for each tenant: an eighth
 	mostRetryAfter = 30 * time.Second
 	passes         = 8  // requests in a row that Envoy served elsewhere
-	flowAnswers    = 16 // answers of a tenant that are known
-	fewFailures    = 2  // of them, failures elsewhere that say nothing of the tenant
+	flowAnswers    = 16 // a tenant's answers kept
+	fewFailures    = 2  // so many of these may fail elsewhere without blaming the tenant
 )
 
 // Answer is the known part of a model server's answer.
 type Answer struct {
-	// Status is its HTTP status; 0 if none came because the client had gone, which says nothing of the engine.
+	// Status is its HTTP status; 0 if the client left before the answer, which does not count against the engine.
 	Status int
-	// RetryAfter is when the engine wants to be asked again, with 429; 0: it does not say.
+	// RetryAfter is the engine's Retry-After with a 429; 0: none.
 	RetryAfter time.Duration
 }
 
-// failing is the machine's knowledge of the answers of an endpoint's engine.
+// failing has the machine's record of the answers of an endpoint's engine.
 type failing struct {
 	endpoint Endpoint
 	circuit  stock.Circuit
@@ -49,12 +50,12 @@ type failing struct {
 	passed   int          // requests in a row that Envoy served elsewhere
 	since    time.Time    // when the first of these was sent
 	foreign  stock.Amount // the counted stock of others there
-	withheld int          // requests that count there besides
+	withheld int          // fictitious requests that also count there
 
 	answers [6]uint64               // by the first digit of their status
 	service time.Duration           // mean time of successful requests; 0: none yet
 	leases  heap.Heap[*oldestLease] // those in flight
-	due     time.Duration           // when something of this is over, after Machine.born; 0: never
+	due     time.Duration           // when the next part of this is over, after Machine.born; 0: never
 	number  int32                   // in Machine.mends; 0: it is not there
 }
 
@@ -64,7 +65,7 @@ func (f *failing) Key() heap.Key {
 
 func (f *failing) Handle() *int32 { return &f.number }
 
-// oldestLease is a lease among those at its endpoint, the oldest first.
+// oldestLease is a lease in the heap of its endpoint's leases, the oldest first.
 type oldestLease Lease
 
 func (l *oldestLease) Key() heap.Key {
@@ -73,7 +74,7 @@ func (l *oldestLease) Key() heap.Key {
 
 func (l *oldestLease) Handle() *int32 { return &l.ageNumber }
 
-// shut reports whether the endpoint gets no request now, and failed whether it gets none or one as a trial.
+// shut reports whether the endpoint gets no request now, and failed whether it gets none, or one as a trial.
 func (f *failing) shut(now time.Time) bool { return f.circuit.Shut() || now.Before(f.busy) }
 
 func (f *failing) failed(now time.Time) bool {
@@ -130,22 +131,22 @@ func (m *Machine) stamp(l *Lease) {
 	l.begun = m.sinceBorn(m.now) + 1
 }
 
-// Judges reports whether Answered is to be called in place of Complete where the answer's status is known.
+// Judges reports whether the caller must call Answered instead of Complete for an answer with a known status.
 func (m *Machine) Judges() bool { return m.config.Circuits || m.times }
 
-// isTimely reports whether a status is that of an answer whose time says something: one that fails is fast.
+// isTimely reports whether the time of an answer with this status is meaningful; failures are fast.
 func isTimely(status int) bool { return status >= 200 && status < 300 }
 
 // sinceBorn returns a time in ms after the first request, modulo 2^32.
 func (m *Machine) sinceBorn(t time.Time) uint32 { return uint32(t.Sub(m.born) / time.Millisecond) }
 
-// sentAt returns when a request in flight was sent, to the millisecond; of one that was sent when nothing needed to know it,
-// when the first other one was.
+// sentAt returns when a request in flight was sent, to the millisecond. For a request sent before times were kept, it
+// is the first known time.
 func (m *Machine) sentAt(now time.Time, l *Lease) time.Time {
 	return now.Add(-time.Duration(m.sinceBorn(now)+1-l.begun) * time.Millisecond)
 }
 
-// left notes that a request, which has an ageNumber, is at its endpoint no more.
+// left notes that a request with an ageNumber has left its endpoint.
 func (m *Machine) left(l *Lease) {
 	f := m.failing[l.Endpoint()]
 	f.leases.Remove((*oldestLease)(l))
@@ -154,7 +155,7 @@ func (m *Machine) left(l *Lease) {
 	}
 }
 
-// judge goes by the answer to a request whose lease is settled.
+// judge updates an engine's record by the answer to a request whose lease is settled.
 func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 	e := w.reservation.Endpoint()
 	f := m.failing[e]
@@ -198,12 +199,12 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 	m.withhold(f)
 }
 
-// strayed reports whether an endpoint answered the request that the machine does not know.
+// strayed reports whether an endpoint unknown to the machine answered the request.
 func (w *Waiter) strayed() bool { return w.rare != nil && w.rare.strayed }
 
-// passedBy notes that Envoy had a request answered elsewhere than at its endpoint. Answers that fail say nothing: an Envoy
-// that repeats those goes past engines that are there. Nor does it open the circuit while more of the requests that were sent
-// since may be running there.
+// passedBy notes that another endpoint answered a request. Failed answers do not count: an Envoy that retries them
+// skips reachable engines. It does not open the circuit while more of the requests sent since may be running at the
+// endpoint.
 func (m *Machine) passedBy(l *Lease, status int) {
 	f, sent := m.failing[l.Endpoint()], m.sentAt(m.now, l)
 	if f == nil || status < 200 || status >= 400 || l.Waiter().strayed() || !f.circuit.Concerns(sent) {
@@ -216,7 +217,7 @@ func (m *Machine) passedBy(l *Lease, status int) {
 		return
 	}
 	if !m.mayShut(f.endpoint) {
-		f.passed = 0 // asked again after as many
+		f.passed = 0 // judged again after as many
 		return
 	}
 	f.circuit.OpenLong(m.now)
@@ -224,7 +225,7 @@ func (m *Machine) passedBy(l *Lease, status int) {
 	m.withhold(f)
 }
 
-// runningSince returns the number of requests, but for l, that were sent to an endpoint since f.since, and that it may answer.
+// runningSince returns the number of requests, except l, sent to an endpoint since f.since that it may still answer.
 func (m *Machine) runningSince(f *failing, l *Lease) (n int) {
 	for other := range f.leases.All() {
 		o := (*Lease)(other)
@@ -235,8 +236,8 @@ func (m *Machine) runningSince(f *failing, l *Lease) (n int) {
 	return n
 }
 
-// blames reports whether it is the engine that fails: for many flows, or for some that do well elsewhere. The last failure came
-// after a request that took so long.
+// blames reports whether the engine is at fault: it fails for many flows, or for flows that succeed elsewhere. took is
+// the time of the last failed request.
 func (m *Machine) blames(f *failing, took time.Duration) bool {
 	flows, enough := f.circuit.Suspects()
 	if enough {
@@ -252,8 +253,8 @@ func (m *Machine) blames(f *failing, took time.Duration) bool {
 	})
 }
 
-// outlives reports whether a tenant has a request at another endpoint that has run for at least leastHold, and for twice as
-// long as the one that failed took.
+// outlives reports whether a tenant has a request at another endpoint that has run for at least leastHold and twice as
+// long as the failed one.
 func (m *Machine) outlives(t *tenant, f *failing, took time.Duration) bool {
 	for _, other := range m.failing { // in any order: one is enough
 		if other == f {
@@ -268,8 +269,8 @@ func (m *Machine) outlives(t *tenant, f *failing, took time.Duration) bool {
 	return false
 }
 
-// mayShut reports whether an endpoint may be shut: at least as many others of the pool, and of each lane in which requests
-// wait, get requests.
+// mayShut reports whether an endpoint may be shut: at least half of the pool, and of each lane with waiters, must still
+// get requests.
 func (m *Machine) mayShut(e Endpoint) bool {
 	if f := m.failing[e]; f != nil && f.failed(m.now) {
 		return true
@@ -286,7 +287,7 @@ func (m *Machine) mayShut(e Endpoint) bool {
 	defer func() { m.asking = nil }()
 	for _, n := range m.lanesWith(e) {
 		if m.heads = m.queue.InLane(n.lane, renew(m.heads)); len(m.heads) == 0 {
-			continue // no request waits in it any more
+			continue // no request waits in the lane any more
 		}
 		m.asking = waiterOf(m.heads[0])
 		if ready, open := m.openBeside(n, m.asking, e); 2*open < ready {
@@ -296,7 +297,7 @@ func (m *Machine) mayShut(e Endpoint) bool {
 	return true
 }
 
-// lanesWith returns the notes of the lanes that have an endpoint, but for whole ones.
+// lanesWith returns the notes of the lanes with an endpoint, except whole lanes.
 func (m *Machine) lanesWith(e Endpoint) []*laneNote {
 	if list := m.lanes.has[e]; list != nil {
 		return list.all
@@ -304,8 +305,7 @@ func (m *Machine) lanesWith(e Endpoint) []*laneNote {
 	return nil
 }
 
-// openBeside returns the number of ready endpoints of a lane, in which w waits, and the number of these that get
-// requests and are not e.
+// openBeside returns the number of ready endpoints of w's lane, and how many of them except e get requests.
 func (m *Machine) openBeside(n *laneNote, w *Waiter, e Endpoint) (ready, open int) {
 	for _, other := range n.endpoints {
 		if !m.placer.CanServe(w.placement, other) {
@@ -319,7 +319,8 @@ func (m *Machine) openBeside(n *laneNote, w *Waiter, e Endpoint) (ready, open in
 	return ready, open
 }
 
-// relent lets requests through to the endpoints that an arrival may use if all of them are shut; some are.
+// relent reopens the endpoints that an arrival may use if all of them are shut. The caller has found that some
+// endpoints are.
 func (m *Machine) relent(w *Waiter) {
 	m.asking = w
 	defer func() { m.asking = nil }()
@@ -331,13 +332,13 @@ func (m *Machine) relent(w *Waiter) {
 			m.unshut(f)
 		}
 	}
-	m.tidy() // others may go there now
+	m.tidy() // other requests may go there now
 }
 
-// relentIn lets requests through to endpoints of a lane, in which w waits, until at least half of them get requests.
+// relentIn reopens endpoints of w's lane until at least half of them get requests.
 func (m *Machine) relentIn(n *laneNote, w *Waiter) {
 	if len(m.failing) == 0 || n.whole {
-		return // of the whole pool at least half get requests
+		return // at least half of the whole pool gets requests
 	}
 	asking := m.asking
 	m.asking = w
@@ -351,7 +352,7 @@ func (m *Machine) relentIn(n *laneNote, w *Waiter) {
 	m.asking = asking
 }
 
-// unshut lets requests through to an endpoint.
+// unshut reopens an endpoint.
 func (m *Machine) unshut(f *failing) {
 	f.circuit.Close()
 	f.busy = time.Time{}
@@ -367,7 +368,7 @@ func (m *Machine) inOrderOfEndpoints() (all []*failing) {
 	return all
 }
 
-// remind has mend look at an endpoint when something of it is over, which may have been over before.
+// remind schedules mend for an endpoint, at the end of its next held slot or shut time, which may be past.
 func (m *Machine) remind(f *failing) {
 	f.due = 0
 	sooner := func(t time.Time) {
@@ -395,12 +396,12 @@ func (m *Machine) remind(f *failing) {
 	}
 }
 
-// untilMended returns the time from now until something of an endpoint is over; there must be something.
+// untilMended returns the time from now until the earliest due endpoint; there must be one.
 func (m *Machine) untilMended(now time.Time) time.Duration {
 	return m.mends.Min().due - now.Sub(m.born)
 }
 
-// mend ends the held places, and the times for which endpoints are shut, that are over.
+// mend ends the held slots and shut times that are over.
 func (m *Machine) mend() {
 	for n := m.mends.Len(); n > 0 && m.mends.Len() > 0 && m.untilMended(m.now) <= 0; n-- { // once for each, even at the end of time
 		f := m.mends.Min()
@@ -414,8 +415,7 @@ func (m *Machine) mend() {
 	}
 }
 
-// forgetFailing forgets the knowledge of endpoints that are not ready, and lets requests through to some of the others
-// until at least half get requests.
+// forgetFailing forgets endpoints that are not ready, and reopens others until at least half get requests.
 func (m *Machine) forgetFailing() {
 	if len(m.failing) == 0 {
 		return
@@ -433,7 +433,7 @@ func (m *Machine) forgetFailing() {
 			delete(m.failing, f.endpoint)
 		case f.failed(m.now):
 			failed = append(failed, f)
-			m.withhold(f) // its bound may be another
+			m.withhold(f) // its bound may have changed
 		}
 	}
 	for i, f := range failed {
@@ -443,7 +443,7 @@ func (m *Machine) forgetFailing() {
 	}
 }
 
-// forgetLeases forgets which requests are there, since the endpoint is forgotten.
+// forgetLeases empties the list of leases of an endpoint that is being forgotten.
 func (f *failing) forgetLeases() {
 	for l := range f.leases.All() {
 		l.ageNumber = 0
@@ -451,7 +451,7 @@ func (f *failing) forgetLeases() {
 	f.leases = heap.Heap[*oldestLease]{}
 }
 
-// refail takes up or gives up circuits after a change of the configuration, and follows the bounds of endpoints that are shut.
+// refail starts or stops circuits after a change of the configuration, and adapts to changed bounds of shut endpoints.
 func (m *Machine) refail() {
 	switch {
 	case m.config.Circuits && m.failing != nil:

@@ -21,59 +21,60 @@ type Config struct {
 	Tiers []TierConfig
 	// Classes configures each class of Queue.Classes, in the same order; none means that each has the zero value.
 	Classes []ClassConfig
-	// Enabled turns queueing on. If it is false everything bypasses the queue, including requests that wait in it;
-	// stock is still counted.
+	// Enabled turns queueing on. If it is false all requests bypass the queue, including those already waiting; stock
+	// is still counted.
 	Enabled bool
 	// Limiter limits the rate of requests while Enabled is false.
 	Limiter LimiterConfig
-	// EnqueueAll queues requests of every tier; otherwise only those of the highest may wait, and the others are shed
-	// under load.
+	// EnqueueAll queues requests of every tier. If it is false only the highest tier's may wait, and the others are
+	// shed under load.
 	EnqueueAll bool
-	// HoldWhenEmpty queues requests while no backend that they may use is ready; otherwise such arrivals end with
-	// OutcomeNoEndpoint, and so do waiters when their last backend goes away.
+	// HoldWhenEmpty queues requests while none of their backends is ready. If it is false such arrivals end with
+	// OutcomeNoEndpoint, and so do waiters when their last backend leaves.
 	HoldWhenEmpty bool
 	// PopperWaitBase and PopperWaitJitterMax determine the wait before a retry after too many panics in one event.
 	PopperWaitBase, PopperWaitJitterMax time.Duration
 	// ExpiryCleanupInterval is the longest time between two sweeps while a request waits.
 	ExpiryCleanupInterval time.Duration
 	// ReleaseSpacing is the minimum time between two releases from the queue, 0 (none) to MaxReleaseSpacing. Requests
-	// of equal duration that are released together also end together, again and again, and an arrival in between waits
-	// for all of them; spaced out, they free the slots one by one. Releases are limited to one per spacing, except
-	// while nothing is in flight; arrivals that bypass are not delayed.
+	// of equal duration released together also end together, again and again, and an arrival in between waits for all
+	// of them; spaced requests free the slots one by one. The limit does not apply while nothing is in flight, or to
+	// bypasses.
 	ReleaseSpacing time.Duration
-	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap the leases of a tenant, which is all flows with one key, in
-	// whatever tier and class, in total and at each endpoint; 0 means no cap. A tenant at its cap waits without blocking
-	// others. If its tier may preempt, a request at its tenant's cap takes over a lease of its own tenant, of a lower tier.
+	// MaxInFlightPerFlow and MaxInFlightPerFlowPerBackend cap the leases of a tenant (all flows with one key, of any
+	// tier and class), in total and at each endpoint; 0 means no cap. A tenant at its cap waits without blocking
+	// others. If its tier may preempt, a request at its tenant's cap takes over a lease of its own tenant, of a lower
+	// tier.
 	MaxInFlightPerFlow, MaxInFlightPerFlowPerBackend int
-	// MaxTokensInFlightPerFlow and MaxTokensInFlightPerFlowPerBackend cap the tokens of a tenant's leases in the same way. A
-	// tenant may take another lease while it is below its cap, so it exceeds it by less than its last request's tokens, and
-	// one with nothing in flight takes one of any size.
+	// MaxTokensInFlightPerFlow and MaxTokensInFlightPerFlowPerBackend cap the tokens of a tenant's leases in the same
+	// way. A tenant below its cap may take another lease, so it exceeds the cap by less than its last request's tokens.
+	// A tenant with nothing in flight may take a lease of any size.
 	MaxTokensInFlightPerFlow, MaxTokensInFlightPerFlowPerBackend stock.Tokens
 	// Circuits keeps requests from endpoints whose engine fails: see Answer.
 	Circuits bool
 	// VictimOrder determines which request of the lowest tier is preempted first.
 	VictimOrder VictimOrder
-	// Levels has the caps by level of flows, outermost first: none, or as many as Queue.Levels. The first level's are those of
-	// tenants, and take the place of MaxInFlightPerFlow and MaxTokensInFlightPerFlow where they are above 0; the last one's are
-	// those of users, the innermost of two levels or more.
+	// Levels has the caps by level of flows, outermost first: none, or as many as Queue.Levels. The first level has
+	// tenants' caps, which replace MaxInFlightPerFlow and MaxTokensInFlightPerFlow where they are above 0. The last of
+	// two or more levels has users' caps.
 	Levels []LevelCaps
-	// Roles has the settings that the tenants of a role have in common, by the role's name; see fairqueue.Path.Role. Where tenants
-	// have users, a role is a user's.
+	// Roles has the common settings of a role's tenants, by the role's name (fairqueue.Path.Role). Where tenants have
+	// users, a role is a user's.
 	Roles map[string]RoleConfig
-	// Quotas are the tokens that tenants may use in a window of time. They count whether or not requests queue.
+	// Quotas are the tokens that tenants may use in a window of time. They apply even if Enabled is false.
 	Quotas quota.Config
 }
 
 // RoleConfig configures a role.
 type RoleConfig struct {
-	// MaxInFlight takes the place of MaxInFlightPerFlow for each of its tenants, or that of the users' level for each of its users;
-	// 0: it does not.
+	// MaxInFlight replaces MaxInFlightPerFlow for each tenant of the role, or the users' level's MaxInFlight for each
+	// user; 0 replaces nothing.
 	MaxInFlight int
 }
 
 // LevelCaps are the caps of each flow of a level.
 type LevelCaps struct {
-	// MaxInFlight and MaxTokensInFlight cap the leases of a flow, in whatever tier and class, as MaxInFlightPerFlow and
+	// MaxInFlight and MaxTokensInFlight cap the leases of a flow, of any tier and class, as MaxInFlightPerFlow and
 	// MaxTokensInFlightPerFlow do; 0 means no cap. A user at its cap does not block others of its tenant.
 	MaxInFlight       int
 	MaxTokensInFlight stock.Tokens
@@ -90,8 +91,8 @@ type TierConfig struct {
 
 // ClassConfig configures a class.
 type ClassConfig struct {
-	// Busy says when the endpoints are too busy reading prompts for the class, whose requests then wait. It needs tiers that do
-	// not preempt.
+	// Busy is the rule by which endpoints are too busy reading prompts for the class, so that its requests wait. It
+	// requires tiers that do not preempt.
 	Busy scheduling.BusyRule
 }
 

@@ -6,14 +6,13 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// EngineState is how the engine of an endpoint answers.
+// EngineState describes the answers of an endpoint's engine.
 type EngineState struct {
 	Endpoint Endpoint
-	// Circuit is its circuit's state; Busy is true while it wants no request after a 429.
+	// Circuit is its circuit's state. Busy is true during the Retry-After of a 429.
 	Circuit stock.CircuitState
 	Busy    bool
-	// Held is the number of places that failures hold, and Withheld the amount that counts at the endpoint besides its
-	// requests.
+	// Held is the number of slots held by failures, and Withheld the fictitious requests that count at the endpoint.
 	Held, Withheld int
 	// Answers are the numbers of answers by the first digit of their status.
 	Answers [6]uint64
@@ -23,14 +22,14 @@ type EngineState struct {
 	Oldest time.Time
 }
 
-// Engines appends how the engines answer to some, by endpoint; none without Config.Circuits.
+// Engines appends the states of the engines to some, by endpoint; none without Config.Circuits.
 func (m *Machine) Engines(now time.Time, some []EngineState) []EngineState {
 	for _, f := range m.inOrderOfEndpoints() {
 		s := EngineState{
 			Endpoint: f.endpoint, Busy: now.Before(f.busy), Withheld: f.withheld, Answers: f.answers, Service: f.service,
 		}
 		circuit := f.circuit
-		circuit.Advance(now) // the machine does when something happens
+		circuit.Advance(now) // the machine does so at its next event
 		s.Circuit = circuit.State()
 		for _, h := range f.held {
 			if now.Before(h.until) {

@@ -2,39 +2,40 @@ package dispatch
 
 import "time"
 
-// Facts are what the machine knew of a request when it decided on it, before it charged it: when the request got its lease, or
-// ended without one. They are also JSON.
+// Facts are the machine's knowledge of a request at its decision, before its charge: when it got its lease, or ended
+// without one. They are also JSON.
 type Facts struct {
-	// Number is the request's among all that have arrived; 0 if it ended before. Arrived is when.
+	// Number counts the arrivals up to this one; 0 if the request ended before it arrived. Arrived is the time of
+	// arrival.
 	Number  uint64    `json:"number,omitempty"`
 	Arrived time.Time `json:"arrived,omitzero"`
 	Flow    string    `json:"flow"`
 	Tier    string    `json:"tier,omitempty"`
 	Cost    int64     `json:"cost,omitempty"`
-	// Waited is the time in the queue, in seconds. Bypassed and Promoted say how it got its lease.
+	// Waited is the time in the queue, in seconds. Bypassed and Promoted are true for leases taken that way.
 	Waited   float64 `json:"waitedSeconds"`
 	Bypassed bool    `json:"bypassed,omitempty"`
 	Promoted bool    `json:"promoted,omitempty"`
-	// Weight is the flow's weight, and Role the role that the request's tenant has; empty: none.
+	// Weight is the flow's weight, and Role the tenant's role; empty: none.
 	Weight float64 `json:"weight,omitempty"`
 	Role   string  `json:"role,omitempty"`
-	// Waiting and InFlight are numbers of the flow's requests, the request itself among those that wait if it had to.
+	// Waiting and InFlight are numbers of the flow's requests. Waiting includes the request itself if it waited.
 	Waiting  int `json:"waiting"`
 	InFlight int `json:"inFlight"`
-	// Class is the request's class within the tier, and ClassDeficit what that has earned and not spent of its Quantum in each
-	// round, in units of cost; empty and 0 without classes.
+	// Class is the request's class within the tier, and ClassDeficit the class's earned and unspent credit, in units of
+	// cost; Quantum is its credit per round. Empty and 0 without classes.
 	Class        string `json:"class,omitempty"`
 	ClassDeficit int64  `json:"classDeficit,omitempty"`
 	Quantum      int64  `json:"quantum,omitempty"`
-	// FairShare is nil without the discipline of that name, and Quota if no quota counts the request.
+	// FairShare is nil without the discipline fairshare, Quota if no quota counts the request.
 	FairShare *FairShare  `json:"fairshare,omitempty"`
 	Quota     *QuotaFacts `json:"quota,omitempty"`
-	// Limit is what the request was rejected by; nil: none.
+	// Limit is the limit that rejected the request; nil: none.
 	Limit *Limit `json:"limit,omitempty"`
 }
 
-// FairShare is what fairshare knows of a flow, in units of cost: what the flow is owed, what it used recently, and its credits
-// from idle time. Factor is what its priority is lowered by; 1: nothing.
+// FairShare is the state of a flow by discipline fairshare, in units of cost: the service owed to it, its recent use,
+// and its credits from idle time. Factor lowers its priority; 1 does not.
 type FairShare struct {
 	Deficit      int64   `json:"deficit"`
 	Recent       int64   `json:"recentUse"`
@@ -42,22 +43,22 @@ type FairShare struct {
 	Factor       float64 `json:"factor"`
 }
 
-// QuotaFacts are what is left of a tenant's quota, in tokens, and the time until all of it is, in seconds.
+// QuotaFacts are the rest of a tenant's quota, in tokens, and the time until the whole quota is free, in seconds.
 type QuotaFacts struct {
 	Limit     int64   `json:"limit"`
 	Remaining int64   `json:"remaining"`
 	Reset     float64 `json:"resetSeconds"`
 }
 
-// Explain asks for the Facts of a request that was not decided on yet.
+// Explain asks for the Facts of a request that is not decided yet.
 func (w *Waiter) Explain() {
 	if r := w.rarely(); r.facts == nil {
 		r.facts = new(Facts)
 	}
 }
 
-// Facts returns the facts of the request, which has been decided on, as of then; nil if nobody has asked for them. They stay
-// as they are, so its stream may read them while other events happen.
+// Facts returns the facts of the request as of its decision; nil without Explain. They do not change, so the stream may
+// read them during other events.
 func (w *Waiter) Facts() *Facts {
 	if w.rare == nil || w.rare.facts == nil {
 		return nil
@@ -72,7 +73,7 @@ func (w *Waiter) Facts() *Facts {
 	return &f
 }
 
-// asksFacts reports whether somebody has asked for the facts of w.
+// asksFacts reports whether Explain was called for w.
 func (w *Waiter) asksFacts() bool { return w.rare != nil && w.rare.facts != nil }
 
 // noteFacts notes the facts of a request that is about to get a lease, or to end without one.

@@ -8,13 +8,13 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// engine is the machine's knowledge of the engine of an endpoint whose bound follows it (stock.Config.Follow), or what
-// that states (stock.Config.Stated).
+// engine is the state of an endpoint's engine whose reports (stock.Config.Follow) or stated slots (stock.Config.Stated)
+// set the bound.
 type engine struct {
 	stock.Learned
 	learns     bool  // its bound is learned as long as it is not stated
 	stated     int32 // the slots that the engine states; 0: none
-	configured int32 // those that the endpoint's source states; 0: none
+	configured int32 // the slots that the endpoint's source states; 0: none
 }
 
 // slots returns the bound in requests.
@@ -34,8 +34,8 @@ func (e *engine) slots() int32 {
 // asksEngines reports whether bounds depend on engines' reports.
 func (m *Machine) asksEngines() bool { return m.config.Stock.Follow || m.config.Stock.Stated }
 
-// withLearned returns the ready backends with the bounds that their engines state; without such, the slots that the backend's
-// source states stay, and for all others there is what was learned.
+// withLearned returns the ready backends with their slots. Slots stated by the engine come first, then those stated by
+// the backend's source, then learned ones.
 func (m *Machine) withLearned(ready []stock.Backend) []stock.Backend {
 	if !m.asksEngines() {
 		m.engines = nil
@@ -66,8 +66,8 @@ func (m *Machine) withLearned(ready []stock.Backend) []stock.Backend {
 	return ready
 }
 
-// welcome makes the engines of the ready backends at some positions, which are not known. Each begins with the median of the
-// bounds that were learned for its model, or with stock.StartSlots.
+// welcome makes the engines of new ready backends, given by their positions. Each begins with the median of the bounds
+// learned for its model, or with stock.StartSlots.
 func (m *Machine) welcome(ready []stock.Backend, newcomers []int) {
 	learned := map[scheduling.Trait][]int{}
 	for e, known := range m.engines { // in any order: only medians are taken
@@ -100,7 +100,7 @@ func (m *Machine) modelOf(e Endpoint) scheduling.Trait {
 	return scheduling.Trait{}
 }
 
-// refollow takes up or gives up following after a change of the configuration.
+// refollow starts or stops following after a change of the configuration.
 func (m *Machine) refollow() {
 	if m.asksEngines() == (m.engines != nil) {
 		m.relearn()
@@ -119,7 +119,7 @@ func (m *Machine) refollow() {
 	m.ledger.SetBackends(m.ready)
 }
 
-// relearn lets the known engines learn, or not any more, as the configuration says now.
+// relearn turns learning on or off for the known engines, by the configuration.
 func (m *Machine) relearn() {
 	for i := range m.ready {
 		known := m.engines[Endpoint(m.ready[i].ID)]
@@ -134,7 +134,7 @@ func (m *Machine) relearn() {
 	}
 }
 
-// forgetEngines forgets the engines of changed endpoints that are not in the pool any more; all: of any.
+// forgetEngines forgets the engines of changed endpoints that have left the pool; with all, of any endpoint that has.
 func (m *Machine) forgetEngines(changed []Endpoint, all bool) {
 	if len(m.engines) == 0 {
 		return
@@ -199,14 +199,14 @@ func (m *Machine) rebound(e Endpoint, slots int32) {
 		i = slices.IndexFunc(m.ready, func(b stock.Backend) bool { return b.ID == id })
 	}
 	if i < 0 {
-		return // it is not ready: it gets its bound when it is
+		return // not ready: it gets its bound when it becomes ready
 	}
 	m.ready[i].Slots = slots // withLearned has made a copy
 	m.bound(id, m.ledger.SetBackend(m.ready[i]))
 	m.reopenFor([]Endpoint{e})
 }
 
-// wanted reports whether a request waits that could use an endpoint if that had room.
+// wanted reports whether some waiter could use the endpoint if it had room.
 func (m *Machine) wanted(e Endpoint) bool {
 	if m.queue.Len() == 0 {
 		return false

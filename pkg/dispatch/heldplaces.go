@@ -7,13 +7,13 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// heldPlace is a place that a failure holds, which counts for its tenant's caps.
+// heldPlace is a slot held by a failure. It counts for its tenant's caps.
 type heldPlace struct {
 	tenant *tenant
 	until  time.Time
 }
 
-// hold holds a place for a tenant, unless it has as many as it may.
+// hold holds a slot for a tenant's failure, unless the tenant already holds most.
 func (m *Machine) hold(f *failing, t *tenant, until time.Time, most int) {
 	for i := range f.held {
 		if f.held[i].tenant == t {
@@ -27,7 +27,7 @@ func (m *Machine) hold(f *failing, t *tenant, until time.Time, most int) {
 	m.countPlace(f.endpoint, t, 1)
 }
 
-// letGo ends the held places that are over, or all of them.
+// letGo ends the held slots that are over, or all of them.
 func (m *Machine) letGo(f *failing, all bool) {
 	f.held = slices.DeleteFunc(f.held, func(h heldPlace) bool {
 		over := all || !h.until.After(m.now)
@@ -39,14 +39,14 @@ func (m *Machine) letGo(f *failing, all bool) {
 	})
 }
 
-// countPlace counts a held place for its tenant's caps, or not any more.
+// countPlace adds a held slot to its tenant's caps, or removes it.
 func (m *Machine) countPlace(e Endpoint, t *tenant, change int32) {
 	t.places += change
 	t.byEndpoint.change(e, change, 0, m.endpointLimit())
 	m.flows.listFull(t)
 }
 
-// withhold has as much counted at an endpoint as it must not get.
+// withhold counts fictitious requests at an endpoint, so that real ones stay away.
 func (m *Machine) withhold(f *failing) {
 	bounds, ready := m.ledger.Bounds(stock.BackendID(f.endpoint))
 	if !ready {
@@ -57,7 +57,7 @@ func (m *Machine) withhold(f *failing) {
 	case f.shut(m.now):
 		n = min(bounds.Requests.Upper.Ceil(), stock.MaxPerBackend)
 		m.shut.Add(f.endpoint)
-	case f.circuit.State() == stock.CircuitHalfOpen: // one place is free as soon as fewer than all are taken
+	case f.circuit.State() == stock.CircuitHalfOpen: // one slot is free as soon as not all are taken
 		n = max(n, int(bounds.Requests.Lower/stock.One)-1-f.leases.Len())
 		fallthrough
 	default:
@@ -69,7 +69,7 @@ func (m *Machine) withhold(f *failing) {
 	}
 }
 
-// withheldAt returns the amount that counts at an endpoint besides its requests.
+// withheldAt returns the number of fictitious requests to count at an endpoint.
 func (m *Machine) withheldAt(e Endpoint) int {
 	if f := m.failing[e]; f != nil {
 		return f.withheld
@@ -77,7 +77,7 @@ func (m *Machine) withheldAt(e Endpoint) int {
 	return 0
 }
 
-// tellForeign passes the stock of others at an endpoint, and the amount withheld there, to the ledger and the placer.
+// tellForeign passes an endpoint's foreign stock, plus its fictitious requests, to the ledger and the placer.
 func (m *Machine) tellForeign(f *failing) {
 	held := stock.Amount{Requests: f.foreign.Requests + f.withheld, Tokens: f.foreign.Tokens}
 	if counts, ready := m.ledger.SetForeign(stock.Foreign{ID: stock.BackendID(f.endpoint), Held: held}); ready {

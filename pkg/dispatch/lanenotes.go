@@ -8,28 +8,28 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// laneNote is what the machine knows of one lane. Every lane in which a request waits has one, except that of the whole
-// pool, which gets one when there is something to know. So an event at an endpoint concerns only the lanes that can use
-// it, and waiters elsewhere cost it nothing.
+// laneNote is the machine's record of one lane. Every lane with waiters has one; the lane of the whole pool gets one
+// only when needed. So an event at an endpoint concerns only the lanes that can use it, and waiters in other lanes cost
+// it nothing.
 type laneNote struct {
 	lane fairqueue.Lane
 	// endpoints are those that the lane may use while they are ready, ascending. A whole lane, which has all ready
-	// endpoints of the pool, lists none. traits are those of which other endpoints must have one to join.
+	// endpoints of the pool, lists none. A new endpoint joins the lane if it has one of traits.
 	endpoints []Endpoint
 	whole     bool
 	traits    []scheduling.Trait
-	// noVictim has the tiers whose waiters found no victim in this lane, or none whose end frees enough tokens. overBound has
-	// the tiers that found one, but whose lane would still be at its upper bound without it. They search again only when that
-	// may have changed.
+	// noVictim has the tiers whose waiters found no victim in this lane, or none whose end frees enough tokens.
+	// overBound has the tiers with a victim whose end would leave the lane at its upper bound. Both search again only
+	// after a relevant change.
 	noVictim, overBound fairqueue.TierSet
 	// searching has the tiers whose waiters must search for a victim in this lane; laneNotes.searching lists this note
 	// for each of them.
 	searching fairqueue.TierSet
-	// vain has the tiers of which no waiter in the lane has a victim because of caps, and vainBeside the tiers of which
-	// no waiter that awaits room has one. They search again after any change in the lane.
+	// vain has the tiers whose waiters in the lane have no victim because of caps, and vainBeside the tiers whose
+	// waiters for room have none. They search again after any change in the lane.
 	vain, vainBeside fairqueue.TierSet
-	// swaps are, by tier, the tenants whose waiters found a victim of their own in vain, because the lane or the pool would
-	// still be at its upper bound. roomier has the tiers for which Machine.roomier lists this note.
+	// swaps are, by tier, the tenants whose waiters have a victim of their own but cannot take over, because the lane
+	// or the pool would still be at its upper bound. roomier has the tiers for which Machine.roomier lists this note.
 	swaps   map[int]*roomSwaps
 	roomier fairqueue.TierSet
 	// closed reports whether the lane had no room, and so is closed in the queue until one of its endpoints changes.
@@ -41,7 +41,7 @@ type laneNote struct {
 	number    int // index in laneNotes.all; -1 if the note is dropped
 }
 
-// searchedInVain reports whether the tier has searched for a victim in vain, and nothing has changed since.
+// searchedInVain reports whether the tier's search for a victim failed and no relevant change followed.
 func (n *laneNote) searchedInVain(tier int) bool { return (n.noVictim | n.overBound).Has(tier) }
 
 // laneNotes are the notes by lane, by endpoint and by trait.
@@ -52,7 +52,7 @@ type laneNotes struct {
 	asks      map[scheduling.Trait]*laneList
 	searching [stock.MaxTiers][]*laneNote // by tier: the notes of lanes in which it must search for a victim; some are dropped
 	all       []*laneNote
-	next      int // index in all of the next note that is looked at for whether anybody waits
+	next      int // index in all of the next note to check for waiters
 }
 
 // laneList lists notes.
@@ -61,7 +61,7 @@ type laneList struct {
 	heeds []*laneNote // those that heed changes
 }
 
-// fewNotes is a number of notes among which nothing is dropped.
+// fewNotes is the number of notes up to which none is dropped.
 const fewNotes = 64
 
 // reset forgets everything.
@@ -79,7 +79,7 @@ func (s *laneNotes) add(n *laneNote) {
 	s.index(n)
 }
 
-// index lists a note by what its lane has and asks for.
+// index lists a note by its lane's endpoints and traits.
 func (s *laneNotes) index(n *laneNote) {
 	if n.whole {
 		s.whole.add(n)
@@ -93,7 +93,7 @@ func (s *laneNotes) index(n *laneNote) {
 	}
 }
 
-// listOf returns the list of k, and makes it if there is none.
+// listOf returns the list of k, and makes a missing one.
 func listOf[K comparable](lists map[K]*laneList, k K) *laneList {
 	l := lists[k]
 	if l == nil {
@@ -159,8 +159,8 @@ func (s *laneNotes) drop(n *laneNote) {
 	}
 }
 
-// tidy drops up to two notes of lanes without waiters. Each new note calls it, so that there are never many more notes
-// than lanes with waiters.
+// tidy drops up to two notes of lanes without waiters. It is called for each new note, so there are never many more
+// notes than lanes with waiters.
 func (s *laneNotes) tidy(waits func(fairqueue.Lane) bool) {
 	for range 2 {
 		if len(s.all) < fewNotes {
@@ -187,7 +187,7 @@ func (s *laneNotes) heeding(e Endpoint, each func(*laneNote)) {
 	}
 }
 
-// join adds an endpoint to the lanes that may use it now, because it has one of the traits that they ask for.
+// join adds an endpoint to the lanes that ask for one of its traits.
 func (s *laneNotes) join(e Endpoint, traits []scheduling.Trait) {
 	for _, t := range traits {
 		l := s.asks[t]
@@ -227,7 +227,7 @@ func (m *Machine) note(w *Waiter) *laneNote {
 	return n
 }
 
-// explore finds out which endpoints the lane of w may use. The lane "" is whole.
+// explore finds the endpoints that the lane of w may use. The lane "" is whole.
 func (m *Machine) explore(n *laneNote, w *Waiter) {
 	if n.lane == "" {
 		return
@@ -237,7 +237,7 @@ func (m *Machine) explore(n *laneNote, w *Waiter) {
 	}
 }
 
-// waitsIn makes sure that the lane of w, which waits, has a note, and that half of its endpoints get requests.
+// waitsIn makes sure that the lane of the waiting w has a note, and that half of its endpoints get requests.
 func (m *Machine) waitsIn(w *Waiter) {
 	if w.queued.Lane != "" && w.queued.AloneInLane() {
 		m.relentIn(m.note(w), w)

@@ -10,7 +10,7 @@ func (m *Machine) closeLane(w *Waiter, above bool) {
 		return
 	}
 	n := m.note(w)
-	n.closed = true // first, so that a panic of the placer cannot leave a lane closed that nothing opens
+	n.closed = true // first, so that a panic of the placer cannot leave a lane closed for ever
 	m.lanes.heed(n)
 	state := fairqueue.LaneFull
 	if above {
@@ -19,9 +19,9 @@ func (m *Machine) closeLane(w *Waiter, above bool) {
 	m.queue.CloseLane(&w.queued, state)
 }
 
-// countsAsStarved reports whether a waiter that is older than its tier's threshold makes its tier starved, which requires
-// room below the upper bound in its lane, at an endpoint where its tenant is below its cap. If there is none, it parks the
-// flow or closes the lane. The queue knows only what was tried in a lane, so this is checked whenever an age decides.
+// countsAsStarved reports whether a waiter older than its tier's threshold makes its tier starved. That requires room
+// below the upper bound in its lane, at an endpoint where its tenant is below its cap. Without such room it parks the
+// flow or closes the lane. The queue knows only the lanes already tried, so every decision by age makes this check.
 func (m *Machine) countsAsStarved(old *fairqueue.Request) (counts bool) {
 	w := waiterOf(old)
 	full := m.fullFor(w.flow.tenant)

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Limit is what a request was rejected by.
+// Limit is the limit that rejected a request.
 type Limit struct {
 	// Name is one of the names below; it never changes. Value is the limit.
 	Name  string `json:"name"`
 	Value int64  `json:"value,omitempty"`
-	// Holders are the flows that hold most of it, at most MostHolders, those first that hold more.
+	// Holders are the flows that hold most of it, at most MostHolders, the largest first.
 	Holders []Holder `json:"holders,omitempty"`
 }
 
@@ -29,7 +29,7 @@ const (
 	LimitRate          = "rate"           // requests in a thousand seconds
 	LimitQuota         = "quota"          // tokens of a tenant in its window
 
-	// Limits of the streams, which a request meets before the queue.
+	// Limits of the streams, checked before the queue.
 	LimitMaxHeaders        = "max-headers"
 	LimitMaxHeaderBytes    = "max-header-bytes"
 	LimitMaxBodyBytes      = "max-body-bytes"
@@ -42,8 +42,8 @@ var limitsOfClasses = [fairqueue.NumLimits]string{
 	fairqueue.LimitRequests: "class-requests", fairqueue.LimitRawTokens: "class-raw-tokens", fairqueue.LimitCachedTokens: "class-cached-tokens",
 }
 
-// Holder is a flow, by its key, and how many requests it holds of a limit: waiting ones, or of upper-bound and queue-ttl those
-// in flight; of a quota, tokens.
+// Holder is a flow, by its key, with its part of a limit: waiting requests, for upper-bound and queue-ttl requests in
+// flight, for a quota tokens.
 type Holder struct {
 	Flow string `json:"flow"`
 	Held int64  `json:"held"`
@@ -52,10 +52,10 @@ type Holder struct {
 // MostHolders is the largest number of holders of a limit.
 const MostHolders = 3
 
-// ByStock reports whether requests in flight hold the limit, not waiting ones.
+// ByStock reports whether requests in flight, rather than waiting ones, hold the limit.
 func (l *Limit) ByStock() bool { return l.Name == LimitUpperBound || l.Name == LimitQueueTTL }
 
-// Shared reports whether requests of other flows can hold it, in the queue or in the stock.
+// Shared reports whether other flows' requests can hold the limit, in the queue or in the stock.
 func (l *Limit) Shared() bool {
 	switch l.Name {
 	case LimitFlowCapacity, LimitUserCapacity, LimitQuota, LimitRate,
@@ -65,7 +65,8 @@ func (l *Limit) Shared() bool {
 	return true
 }
 
-// Limit returns what the request was rejected by, without holders but itself; nil if it was not rejected by a limit.
+// Limit returns the limit that rejected the request, with the request's own flow as the only holder; nil without such a
+// limit.
 func (w *Waiter) Limit() *Limit {
 	if w.stage != StageEnded {
 		return nil
@@ -87,7 +88,7 @@ func (w *Waiter) Limit() *Limit {
 	}
 }
 
-// noteFull notes by which limit of the queue an arrival is rejected.
+// noteFull notes the queue's limit that rejects an arrival.
 func (m *Machine) noteFull(w *Waiter, err error) {
 	if limit := new(fairqueue.LimitError); errors.As(err, &limit) {
 		w.rarely().met = Limit{Name: limitsOfClasses[limit.Limit], Value: limit.Most}
@@ -110,17 +111,17 @@ func (m *Machine) noteFull(w *Waiter, err error) {
 	w.rarely().met = l
 }
 
-// noteShed notes that an arrival is rejected because the stock is at its upper bound.
+// noteShed notes that the stock's upper bound rejects an arrival.
 func (m *Machine) noteShed(w *Waiter) {
 	w.rarely().met = Limit{Name: LimitUpperBound, Value: int64(m.ledger.Capacity())}
 }
 
-// noteRate notes that an arrival is rejected by the limiter.
+// noteRate notes that the limiter rejects an arrival.
 func (m *Machine) noteRate(w *Waiter) {
 	w.rarely().met = Limit{Name: LimitRate, Value: m.config.Limiter.Rate / 1000}
 }
 
-// noteDisplaced notes which limit a displaced request had to leave for.
+// noteDisplaced notes the limit that displaced a request.
 func (m *Machine) noteDisplaced(w *Waiter) {
 	l := Limit{Name: LimitTotalCapacity, Value: int64(m.config.Queue.TotalCapacity)}
 	if m.queue.Len() < m.config.Queue.TotalCapacity {
@@ -134,7 +135,7 @@ func (m *Machine) noteDisplaced(w *Waiter) {
 	w.rarely().met = l
 }
 
-// HoldersOf returns the flows that hold most of a limit. It visits all live flows, so it is for a replay.
+// HoldersOf returns the flows that hold most of a limit. It visits all live flows, so only a replay calls it.
 func (m *Machine) HoldersOf(l *Limit) []Holder {
 	if !l.Shared() {
 		return l.Holders
@@ -150,7 +151,7 @@ func (m *Machine) HoldersOf(l *Limit) []Holder {
 	return top
 }
 
-// TopHolders adds a holder to the top ones, which are in order, and returns them.
+// TopHolders inserts a holder into the sorted top holders and returns them.
 func TopHolders(top []Holder, h Holder) []Holder {
 	if h.Held <= 0 {
 		return top

@@ -6,10 +6,10 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// LimiterConfig is a token bucket over all requests, for when nothing queues (Enabled false): each takes a token, and one
-// without is rejected as OutcomeShed.
+// LimiterConfig is a token bucket over all requests while nothing queues (Enabled false): each request takes a token;
+// without one it is rejected as OutcomeShed.
 type LimiterConfig struct {
-	// Rate is how many tokens come in a second, in millionths: 0 (no limit) to MaxLimiterRate.
+	// Rate is the number of new tokens per second, in millionths: 0 (no limit) to MaxLimiterRate.
 	Rate int64
 	// Burst is the most tokens that the bucket holds, 1 to MaxLimiterBurst.
 	Burst int
@@ -35,8 +35,8 @@ func (c *LimiterConfig) interval() time.Duration {
 	return time.Duration(int64(time.Second) * 1_000_000 / c.Rate)
 }
 
-// limiter is the bucket, as the virtual scheduling form of the generic cell rate algorithm has it: the time at which it would
-// be full if no further request came. A zero time is a full bucket.
+// limiter is the bucket in the virtual scheduling form of the generic cell rate algorithm: the time when it is full
+// again without further requests. A zero time is a full bucket.
 type limiter struct{ full time.Time }
 
 // take takes a token. If there is none, wait is the time until there is one.
@@ -83,8 +83,8 @@ func (m *Machine) overRate(w *Waiter) bool {
 	return true
 }
 
-// nextToken returns a time for a request that the limiter rejects: the next token that nobody was told of, not before 1 s.
-// Later ones are spread over 50 s.
+// nextToken returns the Retry-After of a request that the limiter rejects: the next token not yet announced to a
+// client, at least 1 s. Times beyond 50 s are spread over 50 s.
 func (m *Machine) nextToken(w *Waiter) time.Duration {
 	var told time.Time
 	first := min(max(placeFirst, w.rare.wait), placeLast/2)

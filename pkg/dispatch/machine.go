@@ -20,8 +20,8 @@ type Machine struct {
 
 	queue   *fairqueue.FairRequestQueue
 	ledger  *stock.Ledger
-	ready   []stock.Backend      // as the ledger has them
-	engines map[Endpoint]*engine // those whose bound follows them; empty: none
+	ready   []stock.Backend      // equal to the ledger's
+	engines map[Endpoint]*engine // the engines with bounds that follow them; empty: none
 	inOrder bool                 // ascending by ID, so without duplicates
 	flows   flowAccounts
 	users   users
@@ -29,14 +29,14 @@ type Machine struct {
 	limiter limiter
 
 	// Derived from the configuration.
-	capped   bool // tenants are, in total or at each endpoint
+	capped   bool // tenants have caps, in total or at each endpoint
 	cappedAt bool // at each endpoint
 
 	times bool // the placer asks for times (Placer.Times), as of the last change of the backends or the configuration
 
 	// Engines that fail, if Config.Circuits.
 	failing map[Endpoint]*failing // the endpoints that have had a request; nil without circuits
-	mends   heap.Heap[*failing]   // of them, those with something that will be over
+	mends   heap.Heap[*failing]   // those of them with a due time
 	shut    EndpointSet           // the endpoints that get no request
 	born    time.Time             // of the first request with circuits
 
@@ -49,7 +49,7 @@ type Machine struct {
 	places   places    // of rejected clients in the drain schedule
 	counts   counts
 
-	// Ranks, and what preemption needs.
+	// Ranks, and fields for preemption.
 	ranks    []int // identifiers of the configured tiers, highest first
 	byRank   []int // of all tiers, including those that drain
 	preempts fairqueue.TierSet
@@ -57,12 +57,12 @@ type Machine struct {
 	lanes    laneNotes
 	swaps    [stock.MaxTiers][]*tenant   // by tier: tenants whose parked waiters must search for a victim of their own
 	roomier  [stock.MaxTiers][]*laneNote // by tier: lanes that may be below their upper bound, where some may swap then
-	// awaitsTokens has the tenants whose waiters found a victim of their own in vain, because too many tokens would still be
-	// at its endpoint. Some wait no more.
+	// awaitsTokens has the tenants whose waiters have a victim of their own, but whose victim's endpoint would still
+	// have too many tokens. Some no longer wait.
 	awaitsTokens map[Endpoint]*tenantSet
 
 	// The current event.
-	asking    *Waiter   // the request that the placer is asked for; nil if none
+	asking    *Waiter   // the request of the current call of the placer; nil if none
 	preemptor *Waiter   // the waiter that may preempt if its client is still there
 	pending   pending   // work that remains to be done
 	verdicts  []*Waiter // on requests other than the event's own
@@ -70,13 +70,13 @@ type Machine struct {
 
 	mostExpired int // the constant, but in tests
 
-	// Requests that take others' turns, or those of other flows, too.
+	// Whether requests take others' turns (matches), those of other flows included (competes).
 	matches, competes bool
 	limited           bool // some class has limits
 
 	// Busy rules: whether there are any, and the number of each class's own, by its own number.
 	busies    bool
-	mayTurn   bool // endpoints may have become busy, or are no more, since the last look: in this event, or by its last placement
+	mayTurn   bool // endpoints may have become busy or free since the last check, in this event or by its last placement
 	ruleOf    []int
 	turned    []Endpoint           // reused
 	ofLane    []*fairqueue.Request // reused
@@ -92,7 +92,7 @@ type Machine struct {
 	moves    []fairqueue.Move
 	rivals   []*laneNote
 	beside   []*fairqueue.Request
-	barred   []Endpoint // with victims, where the tenant of the request that was asked for last is at its cap
+	barred   []Endpoint // endpoints with victims where the tenant of the last request asked for is at its cap
 	awaiting []*fairqueue.Request
 }
 
@@ -139,8 +139,8 @@ func (m *Machine) adopt(cfg Config) {
 	m.victims.listVictims(m.capped, &m.flows, &m.users.flowAccounts)
 }
 
-// rankTiers derives the values that depend on the tiers: their ranks, which may preempt, and the reservations. A
-// draining tier has no reservation.
+// rankTiers derives the values that depend on the tiers: ranks, the right to preempt, and reservations. A draining tier
+// has no reservation.
 func (m *Machine) rankTiers() {
 	byName := map[string]TierConfig{}
 	m.ranks = nil
@@ -180,13 +180,13 @@ func (m *Machine) begin(now time.Time) {
 	m.mayTurn = m.busies
 	if len(m.verdicts) > 0 {
 		m.verdicts = renew(m.verdicts)
-		if len(m.overtaken) > 0 { // by one that was granted
+		if len(m.overtaken) > 0 { // by a granted request
 			m.overtaken = renew(m.overtaken)
 		}
 	}
 }
 
-// sinceEpoch returns the time of the event as the queue has it.
+// sinceEpoch returns the time of the event since the queue's epoch.
 func (m *Machine) sinceEpoch() time.Duration { return m.queue.Since(m.now) }
 
 // Verdicts returns the requests that the current event, with its Failed, Preempt and PreemptorGone, has granted, ended
@@ -197,8 +197,8 @@ func (m *Machine) Verdicts() []*Waiter { return m.verdicts }
 // with Preempt or PreemptorGone before any other event.
 func (m *Machine) Preemptor() *Waiter { return m.preemptor }
 
-// Arrive decides on a request that has arrived. When it returns, w is sent (bypass), granted (because the event
-// released it), waiting or ended.
+// Arrive decides an arrival. When it returns, w is sent (bypass), granted (released by the event itself), waiting or
+// ended.
 func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
 	m.offer(w, &a)
@@ -206,8 +206,8 @@ func (m *Machine) Arrive(now time.Time, w *Waiter, a Arrival) {
 	m.run()
 }
 
-// PassOn decides on a request that does not queue because it is known not to be inference. When it returns, w is sent
-// or ended. Its lease counts as stock like any other, but nothing is charged for it and it is no victim.
+// PassOn decides a request that does not queue because it is known not to be inference. When it returns, w is sent or
+// ended. Its lease counts as stock like any other, but it is charged nothing and is never a victim.
 func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 	m.begin(now)
 	m.offer(w, &a)
@@ -216,7 +216,7 @@ func (m *Machine) PassOn(now time.Time, w *Waiter, a Arrival) {
 }
 
 // Refuse counts a request that ends before it arrives here (malformed, too large, late, no memory, no endpoint), and
-// returns when its client should retry; 0 means that it is not told.
+// returns the Retry-After of its client; 0 means none.
 func (m *Machine) Refuse(now time.Time, o Outcome) (retryAfter time.Duration) {
 	m.begin(now)
 	return m.refusal(o)
@@ -229,9 +229,9 @@ func (m *Machine) Told(w *Waiter) {
 	}
 }
 
-// Cancel ends a request that waits, or that was granted but has not been told: its client has gone
-// (OutcomeClientCancelled) or its client's deadline is over (OutcomeDeadlineExceeded; OutcomeTTLExpired if the TTL was
-// over before). It has no effect on any other request.
+// Cancel ends a request that waits, or that was granted but not told: its client has gone (OutcomeClientCancelled) or
+// its client's deadline has passed (OutcomeDeadlineExceeded; OutcomeTTLExpired if the TTL ended first). It does not
+// affect a request in any other stage.
 func (m *Machine) Cancel(now time.Time, w *Waiter, o Outcome) {
 	m.begin(now)
 	m.cancel(w, o)
@@ -243,8 +243,8 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 		m.queue.Remove(&w.queued)
 		m.uncountWaiter(w)
 	case StageGranted:
-		// Its client has gone, so the place goes to the next request. When a proxy dies, all its waiters' places become
-		// free one after another, and most grants would go to waiters of the same proxy.
+		// The client has gone, so the slot goes to the next request. When a proxy dies, its waiters end one after
+		// another, and without a requeue most of their grants would go to waiters of the same proxy.
 		m.settle(w)
 		m.follow(w)
 		m.queue.Requeue(&w.queued) // refunds its flow
@@ -260,8 +260,8 @@ func (m *Machine) cancel(w *Waiter, o Outcome) {
 	m.run()
 }
 
-// FirstByte must be called before the answer's headers go on to the client: from then on the lease cannot be preempted.
-// It reports whether they may go on; false means that the lease was preempted before.
+// FirstByte must be called before the answer's headers go to the client: from then on the lease cannot be preempted. It
+// reports whether the headers may go; false means that the lease was preempted before.
 func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	w := l.Waiter()
 	if w.stage == StageSent {
@@ -272,8 +272,8 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	return w.stage != StageEnded || w.outcome != OutcomePreempted
 }
 
-// Prefilled means that the prompt of the lease has been read, since the first token has come: its prefill place,
-// if it has one, is free. If its endpoint reads prompts itself, that is less busy. Only the first call has an effect.
+// Prefilled means that the first token has come, so the lease's prompt has been read. It frees the lease's slot at a
+// prefill engine, if any. An endpoint that reads prompts itself is now less busy. Only the first call has an effect.
 func (m *Machine) Prefilled(now time.Time, l *Lease) {
 	m.begin(now)
 	w := l.Waiter()
@@ -290,9 +290,9 @@ func (m *Machine) Prefilled(now time.Time, l *Lease) {
 	}
 }
 
-// ServedElsewhere means that another endpoint than the picked one has answered the request, with a status, because Envoy
-// went on to a fallback or does not know the picked one. The lease, and with it the endpoint's stock, moves there, unless
-// that endpoint is unknown (NoEndpoint) or cannot serve the request.
+// ServedElsewhere means that another endpoint than the picked one has answered the request, with this status: Envoy
+// took a fallback, or does not know the picked endpoint. The lease and its stock move to the other endpoint, unless
+// that is unknown (NoEndpoint) or cannot serve the request.
 func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint, status int) {
 	m.begin(now)
 	if !l.held.Held() || e == l.Endpoint() {
@@ -321,11 +321,11 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint, status in
 		m.uncountLease(l)
 	}
 	m.addTokensAt(l, -l.held.Tokens())
-	if !l.Reads() { // it was read, or another engine does
+	if !l.Reads() { // read already, or by another engine
 		m.placer.PromptRead(&r)
 	}
 	left, beside := l.reservation.Take(scheduling.Serving), r.Take(scheduling.Prefilling)
-	l.reservation = l.reservation.Join(r) // the prompt is read where it was to be read
+	l.reservation = l.reservation.Join(r) // the prompt is still read where it was placed
 	m.ledger.Move(&l.held, stock.BackendID(e))
 	switch {
 	case m.config.Circuits:
@@ -349,16 +349,16 @@ func (m *Machine) ServedElsewhere(now time.Time, l *Lease, e Endpoint, status in
 	m.run()
 }
 
-// Complete settles the lease: the stock falls, and waiters for it are released. cost is the real cost of the request,
-// to which the charges of its tier and class and of the flows on its path are corrected in the same step,
-// unless it is fairqueue.UnknownCost. Only the first call has an effect; it reports whether this was the first. If nothing
-// waits, the cost is unknown and the queue does not count idle time, now may be zero.
+// Complete settles the lease: the stock falls, and waiters for it are released. cost is the real cost of the request;
+// unless it is fairqueue.UnknownCost, the same step corrects the charges of its tier, its class and the flows on its
+// path. Only the first call has an effect, and reports true. now may be zero if nothing waits, the cost is unknown and
+// the queue does not count idle time.
 func (m *Machine) Complete(now time.Time, l *Lease, cost fairqueue.Cost) (settled bool) {
 	return m.Answered(now, l, cost, Answer{})
 }
 
-// Answered is Complete that also tells the model server's answer, by which its engine is judged if Config.Circuits, and
-// compared if the placer asks for times (Judges). Then now must not be zero.
+// Answered is Complete with the model server's answer. With Config.Circuits the answer judges the engine; if the placer
+// asks for times, it compares it (Judges). now must not be zero then.
 func (m *Machine) Answered(now time.Time, l *Lease, cost fairqueue.Cost, a Answer) (settled bool) {
 	m.begin(now)
 	w := l.Waiter()
@@ -419,7 +419,7 @@ func (m *Machine) PreemptorGone(now time.Time, o Outcome) {
 	m.cancel(w, o)
 }
 
-// Preempt lets the Preemptor take the lease that it may take.
+// Preempt lets the Preemptor take over its victim's lease.
 func (m *Machine) Preempt(now time.Time) {
 	m.now = now
 	w := m.preemptor

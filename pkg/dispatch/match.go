@@ -6,19 +6,19 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Overtaken is a waiter that another one has overtaken, because of what an engine has cached of that one's prompt.
+// Overtaken is a waiter overtaken by a request whose prompt an engine has cached.
 type Overtaken struct {
 	Waiter, By *Waiter
-	// Saved is how many fewer tokens the engines have to read of prompts than if the place had gone in turn.
+	// Saved is the number of prompt tokens that engines need not read because the slot did not go in turn.
 	Saved int64
 }
 
-// Overtaken returns those that were overtaken in the current event. The slice is valid until the next event.
+// Overtaken returns the waiters overtaken in the current event. The slice is valid until the next event.
 func (m *Machine) Overtaken() []Overtaken { return m.overtaken }
 
-// match makes the request the candidate that has least to lose at the place that is free, of those that may take the turn of
-// w, and returns its waiter and the endpoints at which its tenant is at its cap. Where w itself loses nothing, or has no
-// place, it looks at no other.
+// match makes one of the requests that may take w's turn the candidate: the one with the least regret at the free slot.
+// It returns its waiter, and the endpoints at which its tenant is at its cap. If w itself has no regret, or no slot, it
+// visits no other request.
 func (m *Machine) match(next *fairqueue.Candidate, w *Waiter, full *EndpointSet) (*Waiter, *EndpointSet) {
 	least, ok := m.placer.Regret(w.placement, BelowLower, full)
 	if !ok || least == 0 {
@@ -42,7 +42,7 @@ func (m *Machine) match(next *fairqueue.Candidate, w *Waiter, full *EndpointSet)
 	return best, m.fullFor(best.flow.tenant)
 }
 
-// mayCompete reports whether other flows compete for the place of one: not where stock is reserved for tiers.
+// mayCompete reports whether other flows may take a flow's turn: not if stock is reserved for tiers.
 func (c *Config) mayCompete() bool {
 	return !slices.ContainsFunc(c.Tiers, func(t TierConfig) bool { return t.ReservedFloor > 0 || t.ReservedPerSlot > 0 })
 }

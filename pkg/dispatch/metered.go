@@ -6,29 +6,29 @@ import (
 	"github.com/weir-epp/weir/pkg/quota"
 )
 
-// metered is what a request has that its tenant's quota counts. The estimate is reserved at its arrival, before anything
-// else is decided about it. The reservation ends as a refund if the request is rejected or preempted, and otherwise with
-// what Used says; without that the estimate stays.
+// metered has the fields of a request that its tenant's quota counts. The estimate is reserved at arrival, before any
+// other decision about the request. A rejection or preemption refunds it; Used replaces it with the real usage; without
+// Used the estimate stays.
 type metered struct {
 	tenant   string
 	limit    quota.Limit // at the arrival
 	uses     int64
 	hold     quota.Hold
 	standing quota.Standing // fixed once it has a lease
-	wait     time.Duration  // if the window has no room: until it has
+	wait     time.Duration  // until the window has room, if it has none
 }
 
-// QuotaStanding is what is left of a tenant's quota; see quota.Standing.
+// QuotaStanding is the rest of a tenant's quota; see quota.Standing.
 type QuotaStanding = quota.Standing
 
-// meter notes what a quota needs of an arrival, if its tenant has one.
+// meter notes an arrival's data for its tenant's quota, if there is one.
 func (m *Machine) meter(w *Waiter, a *Arrival) {
 	limit := m.config.Quotas.Limit(a.Tenant, roleOf(w))
 	if limit.None() {
 		return
 	}
 	tenant := a.Tenant
-	if m.users.on && m.config.Quotas.Tenants[tenant].None() { // it is a role's, which is a user's
+	if m.users.on && m.config.Quotas.Tenants[tenant].None() { // the quota is a role's, and roles are users'
 		tenant = string(m.appendUser(nil, tenant, a.Path))
 	}
 	uses := a.Uses
@@ -38,8 +38,8 @@ func (m *Machine) meter(w *Waiter, a *Arrival) {
 	w.rarely().metered = metered{tenant: tenant, limit: limit, uses: uses}
 }
 
-// withinQuota reserves what an arrival is estimated to use of its tenant's quota, and reports whether there is room for it.
-// It does so once, even if the decision is made again after a panic.
+// withinQuota reserves an arrival's estimate in its tenant's quota, and reports whether there is room for it. It
+// reserves once, even if the decision is repeated after a panic.
 func (m *Machine) withinQuota(w *Waiter) bool { return w.rare == nil || m.reservesQuota(w) }
 
 // reservesQuota is withinQuota for a request that may have a limit.
@@ -52,8 +52,7 @@ func (m *Machine) reservesQuota(w *Waiter) bool {
 	return r.wait == 0
 }
 
-// refund gives back what a request has reserved that is not served, and returns the standing after that; ok is false if it
-// has reserved nothing.
+// refund returns the reservation of an unserved request, and the new standing; ok is false without a reservation.
 func (m *Machine) refund(w *Waiter) (s QuotaStanding, ok bool) {
 	r := w.rare
 	if r == nil || !r.hold.Held() {
@@ -62,8 +61,8 @@ func (m *Machine) refund(w *Waiter) (s QuotaStanding, ok bool) {
 	return m.quotas.Settle(m.now, &r.hold, 0, r.limit), true
 }
 
-// Used says how many tokens a request in flight has used, of its prompt and its answer, at its end. Only the first call
-// has an effect.
+// Used replaces the reservation of a request in flight, at its end, with the tokens of its prompt and its answer. Only
+// the first call has an effect.
 func (m *Machine) Used(now time.Time, l *Lease, tokens int64) {
 	m.begin(now)
 	if r := l.rare; r != nil && r.hold.Held() && l.held.Held() {
@@ -71,9 +70,9 @@ func (m *Machine) Used(now time.Time, l *Lease, tokens int64) {
 	}
 }
 
-// Quota returns the standing of the request's tenant in its quota, as of the arrival or, after a rejection, of the refund;
-// ok is false if no quota counts the request. A request that has a lease keeps its own, so that its stream may ask for it
-// while other events happen.
+// Quota returns the standing of the request's tenant in its quota, as of the arrival or, after a rejection, of the
+// refund; ok is false if no quota counts the request. A request with a lease keeps its own standing, so that its stream
+// may read it during other events.
 func (w *Waiter) Quota() (s QuotaStanding, ok bool) {
 	if w.rare == nil {
 		return QuotaStanding{}, false

@@ -11,7 +11,7 @@ import (
 // requests_total and in the log; it never changes.
 type Outcome uint8
 
-// The outcomes. The status that each one has on the wire is configurable and in a table of extproc.
+// The outcomes. Each one's status on the wire is configurable, in a table of extproc.
 const (
 	OutcomeDispatched       Outcome = iota // sent to a model server; the status is the model server's
 	OutcomeFlowFull                        // the flow is at its capacity in the queue
@@ -28,10 +28,10 @@ const (
 	OutcomeTooLarge                        // the body or the headers are larger than the limit
 	OutcomeBodyTimeout                     // the body was not complete in time
 	OutcomeNoMemory                        // no memory for another body
-	OutcomeInternal                        // our own failure
+	OutcomeInternal                        // a failure of Weir
 	OutcomeUnknownModel                    // all model servers list their models, and none lists this one
 	OutcomeQuotaExceeded                   // its tenant's quota has no room for it
-	OutcomeUnsupported                     // model servers have its model, and none meets its other needs
+	OutcomeUnsupported                     // model servers serve its model, but none meets its other needs
 
 	// NumOutcomes is the number of outcomes, for tables indexed by Outcome.
 	NumOutcomes = iota
@@ -67,12 +67,12 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Refusal describes a request that has ended before it arrived.
+// Refusal describes a request that ended before its arrival.
 type Refusal struct {
-	// ID is its name in logs. Flow is the key of its flow, and Model its model, as far as they were known.
+	// ID is its name in logs. Flow is its flow's key, and Model its model, if known.
 	ID, Flow, Model string
 	Outcome         Outcome
-	RetryAfter      time.Duration // 0: its client is not told
+	RetryAfter      time.Duration // 0: none is sent
 }
 
 // outcomeOf returns the outcome of an error of the queue.

@@ -6,13 +6,13 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// fewRivals is the largest number of lanes that are looked at for one grant, and of endpoints of a lane that are looked
-// for in another. Beyond it, lanes are assumed to be contended and to overlap.
+// fewRivals is the largest number of lanes examined for one grant, and of a lane's endpoints searched for in another
+// lane. Beyond it, lanes are assumed to be contended and to overlap.
 const fewRivals = 16
 
-// countsIn returns the other lanes in which what w is charged counts, where its flow waits too. A rival is a lane with the
-// endpoint to which w goes, in which another flow of its class waits. The charge of w counts in the lanes that have an
-// endpoint of a rival's: there its flow competes with the rival's flows. Without a rival the charge counts in its own
+// countsIn returns the other lanes in which the charge of w counts and its flow waits. A rival is a lane that has the
+// endpoint of w, and in which another flow of w's class waits. The charge of w counts in each lane that shares an
+// endpoint with a rival: there w's flow competes with the rival's flows. Without a rival the charge counts in w's own
 // lane only.
 func (m *Machine) countsIn(w *Waiter, e Endpoint) (also []fairqueue.Lane) {
 	if m.queue.Len() == 0 || w.queued.Queued() && w.queued.OnlyLane() {
@@ -35,7 +35,7 @@ func (m *Machine) countsIn(w *Waiter, e Endpoint) (also []fairqueue.Lane) {
 	return also
 }
 
-// findRivals sets rivals. all means that there is one that has every endpoint, or too many to look at.
+// findRivals sets rivals. all means that a rival has every endpoint, or that there are too many rivals to examine.
 func (m *Machine) findRivals(w *Waiter, e Endpoint) (all bool) {
 	m.rivals = m.rivals[:0]
 	waits := func(n *laneNote) bool { return m.queue.OthersWait(&w.queued, n.lane) }

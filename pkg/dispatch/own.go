@@ -7,10 +7,11 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A request of a tenant that is at its cap cannot use the room of others, but it may take over a lease of its own tenant,
-// of a lower tier: it swaps them, and its tenant holds what it held. So where tenants are capped each flow lists its victims.
+// A request whose tenant is at its cap cannot use free room, but it may take over a lease of its own tenant in a lower
+// tier: a swap, after which the tenant's holdings are the same. So where tenants have caps, each flow lists its
+// victims.
 
-// listVictims makes flows list their victims, or not any more.
+// listVictims turns flows' lists of victims on or off.
 func (v *victims) listVictims(on bool, accounts ...*flowAccounts) {
 	if v.listed == on {
 		return
@@ -35,7 +36,7 @@ func (v *victims) listVictims(on bool, accounts ...*flowAccounts) {
 	}
 }
 
-// listVictim has the flow of l list it among its victims, and the user's, and unlistVictim not any more.
+// listVictim adds l to the lists of victims of its flow and its user; unlistVictim removes it.
 func (l *Lease) listVictim() {
 	l.flow.listVictim(l)
 	if u := userOf(l.Waiter()); u != nil {
@@ -70,8 +71,8 @@ func (m *Machine) ownsVictim(t *tenant) bool {
 	return slices.ContainsFunc(t.flows, func(a *flowAccount) bool { return len(a.victims) > 0 })
 }
 
-// ownVictim returns the first victim of a tier, among the mostLooks newest of w's own tenant, that w may take over
-// although its tenant is at a cap; nil if there is none.
+// ownVictim returns the first victim of a tier that w may take over with its tenant at a cap, among the mostLooks
+// newest of the tenant; nil if there is none.
 func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
 	t := m.holderOf(w)
 	a := t.in(tier)
@@ -90,11 +91,11 @@ func (m *Machine) ownVictim(w *Waiter, tier int) (first *Lease) {
 	return first
 }
 
-// belowCapsWithout reports whether the tenant of w, and its user, could take a lease at v's endpoint in v's place, which is the
-// tenant's own.
+// belowCapsWithout reports whether the caps of w's tenant and user permit a lease at v's endpoint in place of v, a
+// lease of the same tenant.
 func (m *Machine) belowCapsWithout(w *Waiter, v *Lease) bool {
 	t, tokens := w.flow.tenant, v.held.Tokens()
-	if m.userAtCap(w) { // and v is that user's own
+	if m.userAtCap(w) { // and v is the same user's
 		if u := userOf(w).tenant; m.limitOf(u).reached(u.inflight-1, u.tokens-tokens) {
 			return false
 		}
@@ -119,7 +120,7 @@ func (m *Machine) requestSwap(t *tenant, tier int) {
 	}
 }
 
-// tenantSet is a set of tenants in the order in which they came.
+// tenantSet is a set of tenants in order of insertion.
 type tenantSet struct {
 	list []*tenant
 	has  map[*tenant]struct{}
@@ -136,13 +137,14 @@ func (s *tenantSet) add(t *tenant) {
 	s.list = append(s.list, t)
 }
 
-// roomSwaps are the tenants of one tier that await room in a lane. The first ones have not been tried since there was some.
+// roomSwaps are the tenants of one tier that await room in a lane. The first ones have not been tried since there was
+// room.
 type roomSwaps struct {
 	tenantSet
 	untried int
 }
 
-// takeUntried removes the last one that was not tried; nil if there is none.
+// takeUntried removes and returns the last untried tenant; nil if there is none.
 func (c *roomSwaps) takeUntried() *tenant {
 	if c.untried == 0 {
 		return nil
@@ -155,8 +157,8 @@ func (c *roomSwaps) takeUntried() *tenant {
 	return t
 }
 
-// awaitTokens has a tenant, which has a victim at an endpoint with too many tokens even without it, search again when there
-// are fewer.
+// awaitTokens makes a tenant search again when an endpoint has fewer tokens: its victim there alone would not free
+// enough.
 func (m *Machine) awaitTokens(t *tenant, e Endpoint) {
 	s := m.awaitsTokens[e]
 	if s == nil {
@@ -169,7 +171,8 @@ func (m *Machine) awaitTokens(t *tenant, e Endpoint) {
 	s.add(t)
 }
 
-// fewerTokensAt makes the tenants that await fewer tokens at an endpoint search again, if they are few enough now for any.
+// fewerTokensAt makes the tenants that await fewer tokens at an endpoint search again, if the tokens are now few enough
+// for any of them.
 func (m *Machine) fewerTokensAt(e Endpoint) {
 	if m.awaitsTokens[e] != nil && m.victimFits(e) != 0 {
 		m.requestSwapsAt(e)
@@ -201,13 +204,13 @@ func (m *Machine) requestSwaps(t *tenant) {
 
 // swapAny is swap for all tiers, the highest first.
 func (m *Machine) swapAny() {
-	if !m.pending.overdue { // else the next event comes at once
+	if !m.pending.overdue { // else the next event follows at once
 		_ = slices.ContainsFunc(m.byRank, m.swap)
 	}
 }
 
-// swap makes a parked waiter of a tier that may take over a lease of its own tenant the preemptor, and reports whether
-// there is one. Swaps that only the stock prevents are kept: more than the capacity is in use, or it is reserved for a
+// swap finds a parked waiter of a tier that may take over a lease of its own tenant, makes it the preemptor, and
+// reports whether there is one. Swaps prevented only by the stock are kept: the capacity is exceeded, or reserved for a
 // higher tier.
 func (m *Machine) swap(tier int) bool {
 	for m.requestNextSwap(tier) {
@@ -227,8 +230,8 @@ func (m *Machine) swap(tier int) bool {
 	return false
 }
 
-// requestNextSwap makes sure that a tenant of a tier is to search for a victim of its own, if any may have one: of those
-// that await room in a lane one at a time, and no more of them as soon as one has found the lane over its bound.
+// requestNextSwap makes a tenant of a tier search for a victim of its own, if any tenant may have one. Tenants that
+// await room in a lane search one at a time, until one finds the lane over its bound.
 func (m *Machine) requestNextSwap(tier int) bool {
 	for len(m.swaps[tier]) == 0 {
 		last := len(m.roomier[tier]) - 1
@@ -251,7 +254,7 @@ func (m *Machine) requestNextSwap(tier int) bool {
 	return true
 }
 
-// swapper returns the tenant's first waiter of a tier that is kept by its caps and has a victim; nil if there is none.
+// swapper returns the tenant's first waiter of a tier that its caps block and that has a victim; nil if there is none.
 func (m *Machine) swapper(t *tenant, tier int) *Waiter {
 	a := t.in(tier)
 	if !m.capped || a == nil || a.waiting == 0 || !m.ownsVictim(t) {
@@ -275,7 +278,8 @@ func (m *Machine) swapper(t *tenant, tier int) *Waiter {
 	return nil
 }
 
-// awaitRoom has a tenant, or a user, whose lane is over its upper bound, search again in a tier when that may have changed.
+// awaitRoom makes a tenant or a user, whose lane is over its upper bound, search again in a tier after a relevant
+// change.
 func (n *laneNote) awaitRoom(t *tenant, tier int) {
 	if n.swaps == nil {
 		n.swaps = map[int]*roomSwaps{}

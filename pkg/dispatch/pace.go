@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// A pace measures how fast a queue drains: the pool's, or one flow's. It is releases over a window of time in which
-// requests have waited, not a mean of the times between releases: slots that are taken together end together, and then
-// nearly all of those times are 0.
+// A pace measures the drain rate of a queue: the pool's, or one flow's. It counts releases over a window of time with
+// waiting requests. A mean of the times between releases would not do: slots taken together end together, so nearly all
+// of those times are 0.
 //
-// Time counts by the capacity that there was, so what is measured is for how long a release has a slot. That stays the
-// same when slots come or go, and so the pace is right at once, not a window later.
+// Time is multiplied by the capacity, so a pace measures how long a release holds a slot. That does not change with the
+// number of slots, so after a change of the capacity the pace is right at once.
 //
 // Times are durations since the queue's epoch, since each release computes two of them.
 type pace struct {
-	held     uint64        // the time in which requests have waited, times the capacity, in ns
+	held     uint64        // time with waiting requests × capacity, in ns
 	released uint64        // the releases in it, in parts of oneRelease
-	last     time.Duration // until then the time is counted
+	last     time.Duration // time is counted up to here
 	begun    bool          // there is a last
 }
 
 const (
-	// paceWindow is the time within which old releases lose most of their weight; at one release they lose a quarter at
-	// most, so the first slots of several that end together do not look like all of them.
+	// paceWindow is the time in which old releases lose most of their weight. One release takes at most a quarter of
+	// it, so the first of several slots that end together do not set the pace alone.
 	paceWindow = 30 * time.Second
-	// idleKept is the weight that releases from before an idle time still have, so that few new ones outweigh them.
+	// idleKept is the remaining weight of releases before an idle time, so that few new releases outweigh them.
 	idleKept = 8
 
 	oneRelease  = 1 << 32
 	oneWeight   = 1 << 20
-	maxHold     = 1 << 40 // ns, 18 minutes: of the time between two releases no more counts
+	maxHold     = 1 << 40 // ns, 18 minutes: the most that counts between two releases
 	maxCapacity = 1 << 20
 )
 
-// beginWait records that a request waits where none did: the time before was idle time, not draining.
+// beginWait records the first waiter after an idle time, which does not count as draining.
 func (p *pace) beginWait(now time.Duration) {
 	if p.released > oneRelease/idleKept {
 		p.forget(min(max(0, now-p.last), paceWindow-paceWindow/idleKept))
@@ -52,7 +52,7 @@ func (p *pace) drained(now time.Duration, capacity int) {
 	p.last, p.begun = now, true
 }
 
-// forget takes from the weight of what was the part that a time is of the window, or a millionth.
+// forget reduces the weight of the past by d / window, at least a millionth.
 func (p *pace) forget(d time.Duration) {
 	if d == 0 {
 		return
@@ -64,8 +64,8 @@ func (p *pace) forget(d time.Duration) {
 	p.released = hi<<44 | lo>>20
 }
 
-// interval returns the time between two releases at a capacity, at most placeLast; placeDefault if there was no release.
-// If requests wait, no slot has come free since the last release, so each is held for at least as long as that.
+// interval returns the time between two releases at a capacity, at most placeLast; placeDefault without any release. If
+// requests wait, no slot has become free since the last release, so each slot is held for at least that long.
 func (p *pace) interval(now time.Duration, waiting, capacity int) time.Duration {
 	if p.released == 0 {
 		return placeDefault

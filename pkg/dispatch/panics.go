@@ -2,12 +2,12 @@ package dispatch
 
 import "time"
 
-// If the Placer panicked each time it is asked for a certain waiter, no waiter behind it would ever be released. So the
-// machine notes which request it asks for, and a second consecutive panic for a waiter ends it as internal. Whatever it
-// held or had reserved is released, and all others continue.
+// A waiter whose every Placer call panics would block all waiters behind it. So the machine notes the request of each
+// call, and a second consecutive panic ends the waiter as OutcomeInternal. Its holdings and reservations are released,
+// and all other requests continue.
 
-// mostPanics is the number of panics after which one event gives up. If every waiter's placement panics, the rest is
-// left to a later Advance, so that the lock is not held for all of them.
+// mostPanics is the number of panics after which an event leaves the rest of its work to a later Advance. So the lock
+// is not held for all waiters if every placement panics.
 const mostPanics = 16
 
 // panicsEnd is the number of consecutive panics that ends a waiter.
@@ -19,15 +19,15 @@ type rare struct {
 	struck  time.Time // when the last of them happened
 	failure error     // see Waiter.Failure
 	metered           // by a quota
-	facts   *Facts    // nil: nobody asks for them
-	met     Limit     // that it was rejected by, as far as Waiter.Limit needs it
-	strayed bool      // an endpoint answered it that the machine does not know
+	facts   *Facts    // nil: not asked for
+	met     Limit     // the limit that rejected it, for Waiter.Limit
+	strayed bool      // an endpoint unknown to the machine answered it
 
 	user     *flowAccount // of its user, where tenants have users
 	userFull bool         // its user's queue was full
 }
 
-// rarely returns these fields of w; it makes them if w has none.
+// rarely returns the rare fields of w, and makes missing ones.
 func (w *Waiter) rarely() *rare {
 	if w.rare == nil {
 		w.rare = new(rare)
@@ -35,9 +35,9 @@ func (w *Waiter) rarely() *rare {
 	return w.rare
 }
 
-// Failed must be called after the event, or a Failed or Preempt after it, has panicked. It counts the panic against the
-// request that the Placer was asked for, or ends that request, and does the rest of the event. It may panic again,
-// which requires another Failed; after mostPanics it leaves the rest to a later Advance.
+// Failed must be called after a panic in an event, or in a Failed or Preempt after it. It counts the panic against the
+// request of the Placer call, or ends that request, and completes the event. A panic in Failed requires another Failed;
+// after mostPanics it leaves the rest to a later Advance.
 func (m *Machine) Failed(now time.Time, failure error) {
 	m.now = now
 	m.counts.panics++
@@ -48,7 +48,7 @@ func (m *Machine) Failed(now time.Time, failure error) {
 	if a := m.pending.arrival; a != nil && (w == a || enough) {
 		m.pending.arrival = nil
 		m.fail(a, failure)
-	} else if w != nil && w.stage == StageWaiting { // a request that no longer waits keeps its lease or its outcome
+	} else if w != nil && w.stage == StageWaiting { // a request that does not wait keeps its lease or its outcome
 		m.undo(w)
 		t := w.rarely()
 		t.struck = now
@@ -57,7 +57,7 @@ func (m *Machine) Failed(now time.Time, failure error) {
 		if ended {
 			m.fail(w, failure)
 		}
-		// It may have been asked for on behalf of all that wait in its lane.
+		// The call may have been on behalf of all waiters of its lane.
 		if lane := w.queued.Lane; ended || m.preempts.Has(w.queued.Tier) || lane != "" && m.lanes.notes[lane] == nil {
 			m.pending.lanes = m.queue.InLane(lane, m.pending.lanes)
 		}
@@ -89,7 +89,7 @@ func (m *Machine) fail(w *Waiter, failure error) {
 	m.uncountWaiter(w)
 }
 
-// undo releases the holdings of a request whose grant was not completed.
+// undo releases the holdings of a request with an incomplete grant.
 func (m *Machine) undo(w *Waiter) {
 	switch {
 	case w.held.Held():

@@ -6,18 +6,18 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// pending is the rest of an event's work. Each part is removed when it is done, or just before if it must not be done
-// twice. So a panic of the Placer does not lose work: run continues with the rest.
+// pending is the rest of an event's work. Each part is removed when done, or just before if it must not be done twice.
+// So a panic of the Placer loses no work: run continues with the rest.
 type pending struct {
 	freed    []freed              // reservations to be released
-	touched  []*tenant            // tenants whose waiters may have to be parked, or not any more
+	touched  []*tenant            // tenants whose waiters may have to be parked or unparked
 	lanes    []*fairqueue.Request // one waiter of each lane to examine after a change of the endpoints
 	reopen   bool                 // every lane is to be opened
 	regroup  *Regrouping          // by which waiters are to be moved to other lanes; nil if none
 	arrival  *Waiter              // to be decided on
 	failures int                  // panics in this event
-	expired  int                  // waiters that this event has ended because their time was over
-	overdue  bool                 // it has left others whose time is over, too
+	expired  int                  // waiters that this event has ended as overdue
+	overdue  bool                 // the event has left overdue waiters
 }
 
 // freed is a reservation to be released, with the placement that it was made for.
@@ -26,7 +26,7 @@ type freed struct {
 	Reservation
 }
 
-// run does the pending work, and then releases all waiters that may go.
+// run does the pending work, then releases all waiters that may go.
 func (m *Machine) run() {
 	if m.mends.Len() > 0 {
 		m.mend()
@@ -55,10 +55,10 @@ func (m *Machine) run() {
 	}
 }
 
-// mostKept is the number of elements for which a list that events reuse keeps room.
+// mostKept is the largest capacity, in elements, of a list kept for reuse.
 const mostKept = 1024
 
-// renew empties a list that is reused. It keeps nothing of its elements, and no more room than for mostKept of them.
+// renew empties a reused list. It keeps none of its elements, and a capacity of at most mostKept.
 func renew[T any](list []T) []T {
 	clear(list)
 	if cap(list) > mostKept {
@@ -67,7 +67,7 @@ func renew[T any](list []T) []T {
 	return list[:0]
 }
 
-// tidy releases reservations, parks flows and follows busy pools, if there may be any of them.
+// tidy releases freed reservations, parks touched flows and follows busy endpoints.
 func (m *Machine) tidy() {
 	if m.mayTurn || len(m.pending.freed)+len(m.pending.touched) > 0 {
 		m.tidyUp()
@@ -105,15 +105,15 @@ func (m *Machine) freeReservation(p Placement, r Reservation) {
 	}
 }
 
-// free is freeReservation without a look at who waits for room there.
+// free is freeReservation without waking the waiters for room there.
 func (m *Machine) free(p Placement, r Reservation) {
 	m.pending.freed = append(m.pending.freed, freed{p, r})
 }
 
-// awaitsRoom reports whether anybody may wait for room at an endpoint.
+// awaitsRoom reports whether any request may wait for room at an endpoint.
 func (m *Machine) awaitsRoom() bool { return len(m.lanes.notes)+len(m.awaitsTokens) > 0 }
 
-// roomAt lets the waiters for room at an endpoint, or for their tenant's cap there, be looked at again.
+// roomAt reconsiders the waiters for room at an endpoint, or for their tenant's cap there.
 func (m *Machine) roomAt(e Endpoint) {
 	if m.awaitsRoom() {
 		m.lookAgainAt(e)
@@ -129,7 +129,7 @@ func (m *Machine) lookAgainAt(e Endpoint) {
 	m.rouseAt(e)
 }
 
-// touchOf touches the tenant and the user of w. The user is looked at first, since what waits of the tenant depends on it.
+// touchOf touches the tenant and the user of w. The user is handled first, since the tenant's waiters depend on it.
 func (m *Machine) touchOf(w *Waiter) {
 	if m.capped {
 		m.touchBoth(w)

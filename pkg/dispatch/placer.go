@@ -15,9 +15,9 @@ type Endpoint = scheduling.EndpointID
 // NoEndpoint is the Endpoint of a request that is not placed.
 const NoEndpoint = scheduling.NoEndpoint
 
-// Bound is the bound of the hysteresis band that a placement must respect within its lane: the one for releases from
-// the queue, the one for a bypass or a starved head, or none: only endpoints' own limits, or, for requests that are passed
-// on without queueing, not even those in tokens.
+// Bound is the bound of the hysteresis band for a placement within its lane: the lower one for releases from the queue,
+// the upper one for a bypass or a starved head, or none. Without a bound only endpoints' own limits apply, and for
+// passed-on requests not even those in tokens.
 type Bound = scheduling.Bound
 
 // EndpointSet is a set of endpoints. The machine keeps one for each tenant that is at its cap at some endpoint.
@@ -35,10 +35,10 @@ const (
 	AnyReady   = scheduling.AnyReady
 )
 
-// Regrouping is how lanes have become others.
+// Regrouping maps former lanes to their present ones.
 type Regrouping = scheduling.Regrouping
 
-// Signals are what an engine reports of itself.
+// Signals are an engine's reports about itself.
 type Signals = scheduling.Signals
 
 // Placer picks an endpoint and reserves it in one step. Its methods are called under the lock of the machine's owner,
@@ -48,29 +48,29 @@ type Placer interface {
 	// empty if none can take p now: none is ready, or the stock of p's lane is not below the bound. A lane with a ready
 	// endpoint and stock 0 can always be placed (work conservation).
 	Place(p Placement, bound Bound, except *EndpointSet) Reservation
-	// Regret returns how many more tokens of p's prompt would have to be read where Place would put it than where the most of it
-	// is cached; 0 if nothing is known of it. ok is false if Place would find no endpoint.
+	// Regret returns how many more prompt tokens the endpoint chosen by Place would read than the endpoint with the
+	// most of p's prompt cached; 0 for an unknown prompt. ok is false if Place would find no endpoint.
 	Regret(p Placement, bound Bound, except *EndpointSet) (tokens int64, ok bool)
 	// HasRoom reports whether Place would find an endpoint. Like all queries it changes nothing.
 	HasRoom(p Placement, bound Bound, except *EndpointSet) bool
-	// PlaceAt reserves e for p. It is called only after CanServe(p, e) or CanTakeOver. A preemptor takes over its
-	// victim's endpoint with it.
+	// PlaceAt reserves e for p, as for a preemptor at its victim's endpoint. It is called only after CanServe(p, e) or
+	// CanTakeOver.
 	PlaceAt(p Placement, e Endpoint) Reservation
 	// Release releases a reservation of p's, whose endpoints may have left the pool meanwhile.
 	Release(p Placement, r *Reservation)
-	// Read means that the first token has come, so that the endpoint of a reservation has read the prompt. Only the first call has
-	// an effect, and none while there are busy rules.
+	// Read means that the first token has come, so the endpoint of the reservation has read the prompt. Only the first
+	// call has an effect, and none does while there are busy rules.
 	Read(r *Reservation)
 	// HasReady reports whether p's lane has a ready endpoint that is not in except.
 	HasReady(p Placement, except *EndpointSet) bool
-	// Known returns the number of endpoints of the pool, ready or not, that serve p's model, whatever the subset of p.
+	// Known returns the number of endpoints of the pool, ready or not, that serve p's model, ignoring p's subset.
 	Known(p Placement) int
-	// SetBusyRules sets the rules by which Busy goes, by number. While there are any, the tokens of the prompts of the requests
-	// that are placed count at their endpoints until PromptRead or Release.
+	// SetBusyRules sets the rules of Busy, by number. With any rule, the prompt tokens of placed requests count at
+	// their endpoints until PromptRead or Release.
 	SetBusyRules(rules []scheduling.BusyRule)
-	// Busy reports whether the ready endpoints of p's lane are too busy reading prompts, by the rule of a number.
+	// Busy reports whether the ready endpoints of p's lane are too busy reading prompts, by rule number.
 	Busy(p Placement, rule int) bool
-	// TakeTurned appends to some the endpoints that have become busy, by any rule, or are so no longer, since the last call.
+	// TakeTurned appends to some the endpoints that have become busy or free, by any rule, since the last call.
 	TakeTurned(some []Endpoint) []Endpoint
 	// PromptRead notes that the endpoint of a reservation has read the prompt.
 	PromptRead(r *Reservation)
@@ -88,36 +88,36 @@ type Placer interface {
 	// Reach appends to some the endpoints of p's lane, ready or not, ascending; it may append a few more. If the lane has
 	// every ready endpoint of the pool, it appends none and whole is true.
 	Reach(p Placement, some []Endpoint) (endpoints []Endpoint, whole bool)
-	// Traits appends to some the traits of which an endpoint must have one to be in p's lane, and TraitsOf those that an
-	// endpoint has; known is false if it is not in the pool.
+	// Traits appends to some the traits that admit an endpoint to p's lane: it needs one of them. TraitsOf appends the
+	// traits of an endpoint; known is false if it is not in the pool.
 	Traits(p Placement, some []scheduling.Trait) []scheduling.Trait
 	TraitsOf(e Endpoint, some []scheduling.Trait) (traits []scheduling.Trait, known bool)
-	// TakeChanges appends to some the endpoints that have joined, left or changed since the last call, apart from what
-	// lies in their counts and bounds; all means that any may have.
+	// TakeChanges appends to some the endpoints that have joined, left or changed since the last call, except in counts
+	// and bounds; all means that any endpoint may have.
 	TakeChanges(some []Endpoint) (changed []Endpoint, all bool)
-	// TakeRegrouping returns how lanes have become others since the last call; nil if each goes on as it was.
+	// TakeRegrouping returns the regrouping of lanes since the last call; nil if no lane has changed.
 	TakeRegrouping() *Regrouping
 
-	// SetBounds sets a ready endpoint's share of the band, in millionths of a request, and SetTokenBounds the bounds of the
-	// tokens there, 0 for none; both report whether the endpoint is in the pool. While those there have fewer tokens than
-	// the upper bound, an endpoint takes another request of any size.
+	// SetBounds sets a ready endpoint's share of the band, in millionths of a request. SetTokenBounds sets its bounds
+	// in tokens, 0 for none; below the upper bound the endpoint takes another request of any size. Both report whether
+	// the endpoint is in the pool.
 	SetBounds(e Endpoint, lower, upper int64) bool
 	SetTokenBounds(e Endpoint, lower, upper int64) bool
-	// SetForeign sets the number of requests of others at a ready endpoint, and their tokens, and reports whether it is
-	// ready. They count until it is not ready any more.
+	// SetForeign sets the number and the tokens of other Weirs' requests at a ready endpoint, and reports whether it is
+	// ready. They count until it is no longer ready.
 	SetForeign(e Endpoint, requests int, tokens int64) bool
 	// AddTokens changes the tokens of leases at an endpoint, which may have left the pool.
 	AddTokens(e Endpoint, by int64)
 	// BelowTokens reports whether a ready endpoint is below its own bound in tokens.
 	BelowTokens(bound Bound) bool
-	// TakesTokens reports whether an endpoint would take another request if there were so many more tokens, or fewer.
+	// TakesTokens reports whether an endpoint would take another request after this change of its tokens.
 	TakesTokens(e Endpoint, change int64) bool
 	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.
 	SetSignals(e Endpoint, s Signals) bool
-	// Times reports whether Completed is to be called; it changes only with the configuration (Configure). Completed tells how
-	// long an engine took to answer a request, and the real cost of the request; 0: unknown.
+	// Times reports whether the machine must call Completed; it changes only with the configuration (Configure).
+	// Completed passes an engine's time for a request, and the request's real cost; 0: unknown.
 	Times() bool
 	Completed(e Endpoint, took time.Duration, cost int64)
-	// Held returns the number of requests at an endpoint of the pool, those of others included.
+	// Held returns the number of requests at an endpoint of the pool, including other Weirs'.
 	Held(e Endpoint) int
 }

@@ -23,9 +23,9 @@ func (m *Machine) mayBeVictim(tier int) bool {
 	return false
 }
 
-// victimOf returns the lease that w may take over, or nil. The caller has found that nothing is available to w. There
-// is none if the victim's stock would not suffice: more than the capacity is in use, the stock is reserved for a higher
-// tier, or no victim is at an endpoint that w may use.
+// victimOf returns the lease that w may take over, or nil. The caller has found that nothing is available to w. It
+// returns nil if the victim's stock would not suffice, because the capacity is exceeded or the stock is reserved for a
+// higher tier, or if no victim is at an endpoint that w may use.
 func (m *Machine) victimOf(w *Waiter) *Lease {
 	tier := w.queued.Tier
 	m.barred = m.barred[:0]
@@ -38,9 +38,9 @@ func (m *Machine) victimOf(w *Waiter) *Lease {
 	return m.victimIn(w, m.note(w))
 }
 
-// victimIn is victimOf in the lane of w: the first in victim order, of the lowest tier below w's that has one, at an
-// endpoint that takes w without it. Where w's tenant is at a cap, that is a lease of its own, and where its user is, a lease of
-// that user. If there is none, it is noted for the lane, unless the reason is the caps of w's own tenant.
+// victimIn is victimOf in the lane of w: the first lease in victim order, of the lowest tier with a victim, whose end
+// makes its endpoint take w. With w's tenant at a cap the victim must be the tenant's, and with w's user at a cap the
+// user's. A vain search is noted for the lane, unless the reason is the caps of w's own tenant.
 func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	tier, t, holder := w.queued.Tier, w.flow.tenant, m.holderOf(w)
 	full, capped := m.fullFor(t), holder != t || m.atCap(t)
@@ -98,8 +98,8 @@ func (m *Machine) victimIn(w *Waiter, n *laneNote) *Lease {
 	return nil
 }
 
-// takeOver gives v's endpoint and stock to w in one step: the stock does not change. If v's destination was sent
-// already, its stream is told; otherwise v goes back to its place in the queue, and its client notices nothing.
+// takeOver gives v's endpoint and stock to w in one step: the stock does not change. If v's destination was already
+// sent, its stream gets a verdict; otherwise v returns to its place in the queue, and its client notices nothing.
 func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	loser, freed, sent := v.Waiter(), v.reservation, v.stage != StageGranted
 	r := m.placer.PlaceAt(w.placement, v.Endpoint()) // first, so that a panic in it leaves v untouched
@@ -108,7 +108,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 	if !sent {
 		m.countWaiterAgain(loser) // first, so that its flow stays live
 	}
-	// v is settled, and its request's fate is known, before any charge is corrected.
+	// v is settled, and its request's outcome is known, before any charge is corrected.
 	if v.ageNumber != 0 {
 		m.left(v)
 	}
@@ -138,7 +138,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 		m.queue.Requeue(&loser.queued)
 		m.waitsIn(loser)
 		m.requestSearch(loser)
-		m.released = time.Time{} // v's own release came to nothing
+		m.released = time.Time{} // v's own release is undone
 	}
 	m.touchOf(loser)
 	m.take(w, r, false)
@@ -147,7 +147,7 @@ func (m *Machine) takeOver(w *Waiter, v *Lease) {
 // findPreemptor makes the head of the highest tier that may and can preempt the preemptor.
 func (m *Machine) findPreemptor() {
 	if m.victims.n == 0 || m.pending.overdue {
-		return // while some wait whose time is over: the next event comes at once
+		return // while overdue waiters remain: the next event follows at once
 	}
 	for _, id := range m.byRank {
 		if m.preempts.Has(id) && (m.findPreemptorIn(id) || m.swap(id)) {
@@ -156,9 +156,9 @@ func (m *Machine) findPreemptor() {
 	}
 }
 
-// findPreemptorIn is findPreemptor for one tier, and reports whether there is one. A head without a victim in its lane does
-// not block those in other lanes. Waiters that await room, being at their cap elsewhere, are asked too, within the band
-// as well: nothing else is available to them.
+// findPreemptorIn is findPreemptor for one tier, and reports whether there is one. A head without a victim in its lane
+// does not block heads of other lanes. Waiters for room whose tenant is at its cap elsewhere are tried too, even within
+// the band: nothing else is available to them.
 func (m *Machine) findPreemptorIn(id int) bool {
 	if m.ledger.Headroom(id) < 0 || !m.ledger.BelowUpperWithoutOne() || len(m.lanes.searching[id]) == 0 {
 		return false
@@ -199,7 +199,7 @@ func (m *Machine) findPreemptorIn(id int) bool {
 		_ = slices.ContainsFunc(m.beside, m.tryToPreempt)
 	}
 	if m.preemptor == nil {
-		for _, head := range m.heads { // until something changes in their lanes
+		for _, head := range m.heads { // until their lanes change
 			n := m.note(waiterOf(head))
 			if n.vainBeside = n.vainBeside.With(id); !inBand {
 				n.vain = n.vain.With(id)
@@ -223,8 +223,9 @@ func (m *Machine) tryToPreempt(head *fairqueue.Request) bool {
 	return v != nil
 }
 
-// findOthers adds to beside, for each endpoint that has victims and where the tenant of a head without a victim is at its
-// cap, the next in its lane whose tenant is not. Of all that wait there it looks at those with a lease at that endpoint.
+// findOthers handles a head without a victim whose tenant is at its cap at an endpoint with victims. For each such
+// endpoint it adds to beside the lane's next waiter whose tenant is below its cap. It visits the waiters whose tenants
+// have a lease at the endpoint.
 func (m *Machine) findOthers(head *fairqueue.Request, inBand bool) {
 	for _, e := range m.barred {
 		could := func(r *fairqueue.Request) bool { return m.belowCapsAt(waiterOf(r), e) }

@@ -14,12 +14,12 @@ func (m *Machine) laneOf(w *Waiter) fairqueue.Lane {
 	return fairqueue.Lane(m.placer.Lane(w.placement))
 }
 
-// follow lets the charges and refunds of a request in flight from now on count in its present lane.
+// follow makes later charges and refunds of a request in flight count in its present lane.
 func (m *Machine) follow(w *Waiter) { w.queued.Lane = m.laneOf(w) }
 
-// regroup moves the waiters whose lane has another name since the endpoints or the scheduler have changed. It returns
-// the lanes that they have left or come to, ascending, and forgets the notes of these. It looks at each lane once, and
-// at each waiter of those that do not go on as they were.
+// regroup moves the waiters whose lane was renamed by a change of the endpoints or the scheduler. It returns the lanes
+// that they have left or joined, ascending, and forgets the notes of these. It visits each lane once, and each waiter
+// of a changed lane.
 func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	m.pending.regroup = m.pending.regroup.And(m.placer.TakeRegrouping())
 	g := m.pending.regroup
@@ -53,7 +53,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 			heirs[name] = lanes(of)
 		} else if len(heirs[name]) == 1 && heirs[name][0] == name {
 			delete(heirs, name)
-			concerned = append(concerned, name) // its endpoints may be others
+			concerned = append(concerned, name) // its endpoints may have changed
 		}
 	}
 	for name, of := range heirs {
@@ -64,7 +64,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	for _, name := range concerned {
 		m.heads = m.queue.ParkedIn(name, renew(m.heads))
 		for _, r := range m.heads {
-			m.touch(waiterOf(r).flow.tenant) // no flow is parked there any more
+			m.touch(waiterOf(r).flow.tenant) // no flow is parked there any longer
 		}
 		if !m.users.on {
 			continue
@@ -77,7 +77,7 @@ func (m *Machine) regroup() (concerned []fairqueue.Lane) {
 	m.queue.Regroup(heirs, moves)
 	m.pending.regroup = nil
 	m.moves = renew(moves)
-	if g.Any() { // and lanes without waiters may be named for another model than that by which they were explored
+	if g.Any() { // and lanes without waiters may now be named for another model than the explored one
 		for len(m.lanes.all) > 0 {
 			n := m.lanes.all[len(m.lanes.all)-1]
 			m.open(n)

@@ -35,7 +35,7 @@ func (m *Machine) release() {
 				return
 			}
 			continue
-		case next.Promoted && m.overdue(waiterOf(next.Starved)): // it lends its age to nobody any more
+		case next.Promoted && m.overdue(waiterOf(next.Starved)): // it no longer lends its age
 			if !m.expireOne(waiterOf(next.Starved)) {
 				return
 			}
@@ -52,8 +52,8 @@ func (m *Machine) release() {
 	}
 }
 
-// tooSoon reports whether Config.ReleaseSpacing has not yet passed since the last release. It is false while nothing is
-// at the ready backends.
+// tooSoon reports whether the last release is more recent than Config.ReleaseSpacing. It is false while the ready
+// backends are empty.
 func (m *Machine) tooSoon() bool {
 	return m.config.ReleaseSpacing > 0 && m.ledger.AtReady() > 0 && m.now.Before(m.released.Add(m.config.ReleaseSpacing))
 }
@@ -167,8 +167,7 @@ func (m *Machine) grant(next *fairqueue.Candidate, w *Waiter) {
 	m.touchOf(w)
 }
 
-// settle settles the lease of w and releases what it holds: stock, the reserved endpoint, its count against the flow's
-// caps.
+// settle settles the lease of w and releases its stock, its reserved endpoint and its count against the flow's caps.
 func (m *Machine) settle(w *Waiter) {
 	l := (*Lease)(w)
 	if !m.ledger.Settle(&l.held) {
@@ -191,8 +190,8 @@ func (m *Machine) settle(w *Waiter) {
 	m.touchOf(w)
 }
 
-// releaseEverybody implements Enabled false: all waiters go, in the queue's order and charged, whatever the bounds,
-// caps and spacing; those without a ready endpoint end with OutcomeNoEndpoint.
+// releaseEverybody implements Enabled false: all waiters go, in the queue's order and charged, regardless of bounds,
+// caps and spacing. Waiters without a ready endpoint end with OutcomeNoEndpoint.
 func (m *Machine) releaseEverybody() {
 	m.queue.OpenLanes() // the caps are off already: see capped
 	everybody := fairqueue.Allowed{Tiers: fairqueue.AllTiers}
@@ -213,12 +212,12 @@ func (m *Machine) releaseEverybody() {
 	}
 }
 
-// mostExpired is the number of waiters that the sweep of one event ends because their time is over, and how many more its
-// release may end. The rest are due in the next event, which the timer causes at once: so however many expire together,
-// the lock is free in between.
+// mostExpired is the number of overdue waiters that the sweep of one event ends; its release may end as many more. The
+// rest are due in the next event, which the timer causes at once. So the lock is free in between, however many expire
+// together.
 const mostExpired = 256
 
-// expire ends the waiters whose TTL or deadline is over, the earliest first, as many as the event may.
+// expire ends the waiters whose TTL or deadline has passed, the earliest first, up to the event's limit.
 func (m *Machine) expire() {
 	if m.pending.overdue = m.queue.Overdue(m.now); !m.pending.overdue {
 		return
@@ -233,12 +232,13 @@ func (m *Machine) expire() {
 	}
 }
 
-// overdue reports whether the time of a waiter is over, so that it may not be dispatched: the event may not have ended all.
+// overdue reports whether a waiter's TTL or deadline has passed, so that it must not be dispatched. The event's sweep
+// may have left some.
 func (m *Machine) overdue(w *Waiter) bool {
 	return m.pending.overdue && m.queue.Expired(m.now, &w.queued)
 }
 
-// expireOne ends a waiter whose turn it is and whose time is over, unless the event has ended as many as it may.
+// expireOne ends the overdue waiter whose turn it is, unless the event has reached its limit.
 func (m *Machine) expireOne(w *Waiter) (may bool) {
 	if m.pending.expired >= 2*m.mostExpired {
 		return false

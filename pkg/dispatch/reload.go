@@ -9,8 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Configurable returns the error with which Configure would refuse the configuration, or nil. It is invalid.Problems. It
-// changes nothing.
+// Configurable returns Configure's error for the configuration, as invalid.Problems, or nil. It changes nothing.
 func (m *Machine) Configurable(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -20,9 +19,9 @@ func (m *Machine) Configurable(cfg Config) error {
 	return ps.Err()
 }
 
-// Configure changes the configuration: all of it, or nothing if it returns an error. Waiters keep their places and
-// deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no arrivals and drains. The
-// tier mode, the capacity mode and the discipline cannot change.
+// Configure changes the whole configuration, or nothing if it returns an error. Waiters keep their places and
+// deadlines; leases and counters stay. A removed tier keeps its rank, accepts no arrivals and drains. The tier mode,
+// the capacity mode and the discipline cannot change.
 func (m *Machine) Configure(now time.Time, cfg Config) error {
 	if err := m.Configurable(cfg); err != nil {
 		return err
@@ -45,11 +44,11 @@ func (m *Machine) Configure(now time.Time, cfg Config) error {
 	m.victims.reorder(cfg.VictimOrder)
 	m.rankTiers()
 	m.reopen()
-	m.run() // with Enabled false this releases everybody
+	m.run() // with Enabled false this releases all waiters
 	return nil
 }
 
-// forgetCounts drops the counters of unused tier identifiers, so that the next tiers to get them start at zero.
+// forgetCounts drops the counters of unused tier identifiers, so that the next tiers with them start at zero.
 func (m *Machine) forgetCounts() {
 	var known fairqueue.TierSet
 	for _, t := range m.queue.Tiers() {

@@ -16,7 +16,7 @@ func (m *Machine) reopen() {
 	m.lanes.reset()
 	clear(m.awaitsTokens)
 	clear(m.roomier[:])
-	for t := range m.flows.tenants() { // caps may be gone or higher, and another endpoint is room below them
+	for t := range m.flows.tenants() { // caps may be gone or higher, and a new endpoint gives room below them
 		for _, a := range t.flows {
 			m.queue.UnparkFlow(a.tier, t.key)
 		}
@@ -32,8 +32,8 @@ func (m *Machine) reopen() {
 	m.orderPending()
 }
 
-// reopenFor is reopen for a change of some endpoints: it concerns the lanes that they were in or are in now, those that
-// are regrouped, and the flows that wait there at a cap. Every other lane has its old room.
+// reopenFor is reopen for a change of some endpoints. It concerns the endpoints' former and present lanes, regrouped
+// lanes, and the flows that wait there at a cap. Every other lane has its old room.
 func (m *Machine) reopenFor(changed []Endpoint) {
 	lanes := m.concerned(changed, m.regroup())
 	for _, n := range lanes {
@@ -45,7 +45,7 @@ func (m *Machine) reopenFor(changed []Endpoint) {
 			m.queue.UnparkFlow(a.tier, a.tenant.key)
 			m.touch(a.tenant)
 		}
-		if m.users.on && m.preempts != 0 { // they may take over a lease of their own where they could not before
+		if m.users.on && m.preempts != 0 { // they may now be able to take over a lease of their own
 			m.heads = m.queue.ParkedUnder(n.lane, renew(m.heads))
 			for _, r := range m.heads {
 				m.touchOf(waiterOf(r))
@@ -63,8 +63,8 @@ func (m *Machine) reopenFor(changed []Endpoint) {
 	m.orderPending()
 }
 
-// concerned returns the notes of the lanes that the endpoints were in or are in now, and of those of the regrouped lanes in
-// which requests wait, each once.
+// concerned returns the notes of the endpoints' former and present lanes, and of the regrouped lanes with waiters, each
+// once.
 func (m *Machine) concerned(changed []Endpoint, regrouped []fairqueue.Lane) (lanes []*laneNote) {
 	mark := func(all []*laneNote) {
 		for _, n := range all {
@@ -107,7 +107,7 @@ func (m *Machine) orderPending() {
 	})
 	slices.SortFunc(m.pending.touched, func(a, b *tenant) int {
 		switch {
-		case a.user == nil && b.user != nil: // users are looked at first
+		case a.user == nil && b.user != nil: // users first
 			return -1
 		case a.user != nil && b.user == nil:
 			return 1
@@ -118,8 +118,8 @@ func (m *Machine) orderPending() {
 	m.pending.touched = slices.Compact(m.pending.touched)
 }
 
-// examineLanes examines the lanes that a change of the endpoints has opened: whether they have a ready endpoint, and
-// whether their waiters must search for a victim.
+// examineLanes checks the lanes opened by a change of the endpoints: whether they have a ready endpoint, and whether
+// their waiters must search for a victim.
 func (m *Machine) examineLanes() {
 	for n := len(m.pending.lanes); n > 0; n = len(m.pending.lanes) {
 		r := m.pending.lanes[n-1]
@@ -127,7 +127,7 @@ func (m *Machine) examineLanes() {
 		m.pending.lanes = m.pending.lanes[:n-1]
 		if r.Queued() {
 			m.examineLane(r)
-		} else { // it has expired in this event, which says nothing of the others in its lane
+		} else { // it has expired in this event; the other waiters of its lane may not have
 			m.pending.lanes = m.queue.InLane(r.Lane, m.pending.lanes)
 		}
 	}
@@ -160,7 +160,7 @@ func (m *Machine) examineLane(r *fairqueue.Request) {
 	}
 }
 
-// renote makes sure that the lane of w has a note, and that it is not whole any more if it is not.
+// renote makes sure that the lane of w has a note, and corrects a lane that is no longer whole.
 func (m *Machine) renote(w *Waiter) {
 	if w.queued.Lane == "" {
 		return

@@ -2,25 +2,25 @@ package dispatch
 
 import "time"
 
-// Real clients retry exactly when they are told, so each rejection for lack of room gets a time of its own: the next
-// free place of the drain schedule. Places are one drain interval apart, and the first comes after the present waiters.
-// Other rejections take no place.
+// Real clients retry exactly at the given time, so each rejection for lack of room gets its own time: the next free
+// place of the drain schedule. Places are one drain interval apart; the first one follows the present waiters. Other
+// rejections take no place.
 //
-// The schedule is as long as the present queue needs to drain: it begins when the queue will have drained, and ends at
-// twice that time, at the latest after placeLast. Each flow takes one place of it at a time: its further rejections, and
-// all beyond the end, are spread evenly over the schedule, beside its places. So however many rejections there are, a flow
-// does not push back others, and no client is told a later time than the end. A flow that is full has a schedule of its own,
-// over which its rejections are spread, so that a thousand flows that are full at once are not told the same time.
+// The schedule begins when the present queue will have drained, and ends at twice that time, or after placeLast if that
+// is earlier. Each flow takes one place at a time: its further rejections, and all rejections beyond the end, are
+// spread evenly over the schedule, between its places. So a flow with many rejections does not push other flows back,
+// and no client gets a time beyond the end. The rejections of a full flow are spread over a schedule of its own, so
+// that a thousand flows that are full at once do not get the same time.
 const (
 	placeDefault = 10 * time.Millisecond // for a queue that has not drained yet
 	placeLeast   = time.Millisecond
 	placeFirst   = time.Second
 	placeLast    = 50 * time.Second // clients ignore 60 s and more, or sleep that long
-	// placeEnd is the earliest end of the schedule, so that a burst finds places however short the queue is.
+	// placeEnd is the earliest end of the schedule, so that a burst finds places even with a short queue.
 	placeEnd = 5 * time.Second
 )
 
-// schedule is the drain schedule at one moment, as times from then.
+// schedule is the drain schedule at one moment, as times from that moment.
 type schedule struct {
 	step, first, last time.Duration
 }
@@ -46,13 +46,13 @@ func share(d time.Duration, n uint64) time.Duration {
 // places are the places taken.
 type places struct {
 	next time.Time // of the pool's schedule
-	n    uint64    // number of rejections that were spread
-	own  uint64    // number of rejections of full flows that were spread since none was awaited
-	last time.Time // at which one of those is awaited
+	n    uint64    // number of spread rejections
+	own  uint64    // number of spread rejections of full flows, since no such client was expected
+	last time.Time // the last time given to one of those
 }
 
-// take returns the time until the next free place of the pool's schedule, and takes it. The flow's last place is in told:
-// while that is ahead, the rejection is spread over the schedule, and takes none.
+// take returns the time until the next free place of the pool's schedule, and takes it. The flow's last place is in
+// told: while that is ahead, the rejection is spread over the schedule and takes no place.
 func (p *places) take(now time.Time, told *time.Time, s schedule) time.Duration {
 	if told.After(now) {
 		return p.spread(s)
@@ -68,8 +68,8 @@ func (p *places) take(now time.Time, told *time.Time, s schedule) time.Duration 
 	return wait
 }
 
-// takeOwn returns a time for a rejection of a flow that is full, spread over the flow's own schedule together with those of
-// other full flows. The first one, when no client of another is awaited any more, is the schedule's first time.
+// takeOwn returns a time for a rejection of a full flow, spread over the flow's own schedule together with other full
+// flows' rejections. The first one gets the schedule's first time, once no client of an earlier rejection is expected.
 func (p *places) takeOwn(now time.Time, s schedule) time.Duration {
 	if now.After(p.last) {
 		p.own = 0
@@ -82,8 +82,8 @@ func (p *places) takeOwn(now time.Time, s schedule) time.Duration {
 	return wait
 }
 
-// spread returns the next of the times that are spread evenly over a schedule, none of them at a place: 1 ms beside at least,
-// as far as the places are that far apart.
+// spread returns the next time spread evenly over a schedule. It is never at a place, but at least 1 ms beside if
+// places are that far apart.
 func (p *places) spread(s schedule) time.Duration {
 	p.n++
 	wait := share(s.last-s.first, p.n)
@@ -94,19 +94,19 @@ func (p *places) spread(s schedule) time.Duration {
 	return s.first + min(wait, s.last-s.first)
 }
 
-// soon returns a time for clients that may retry at once, spread over 1 to 1,000 ms.
+// soon returns a time for clients that may retry at once, from 1 to 1,000 ms.
 func (p *places) soon() time.Duration {
 	p.n++
 	return share(time.Second, p.n).Truncate(time.Millisecond) + time.Millisecond
 }
 
-// later returns a time, spread over 1 to 2 s, for clients about which nothing better is known.
+// later returns a time from 1 to 2 s, for clients without a better estimate.
 func (p *places) later() time.Duration {
 	p.n++
 	return placeFirst + share(time.Second, p.n)
 }
 
-// retryAfter returns when the client of a rejected request should retry; 0 means that it is not told.
+// retryAfter returns the Retry-After of a rejected request; 0 means none.
 func (m *Machine) retryAfter(w *Waiter, o Outcome) time.Duration {
 	switch o {
 	case OutcomePreempted, OutcomeDraining:

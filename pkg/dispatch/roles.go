@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A tenant has the cap of its role. If its requests come with several roles, the least of their caps counts, from the first
-// request that it has here until it has none: no request opens places for those of a lesser role. Where tenants have users, a
-// role is a user's, and so is its cap. All its roles are known, since a reload may make another one the least.
+// A tenant has the cap of its role. If its requests have several roles, the lowest of their caps applies as long as the
+// tenant has any request here, so a request never makes room for requests of a lesser role. Where tenants have users,
+// roles and their caps are users'. All roles are remembered, since a reload may change the lowest.
 
 // cappedByRole reports whether any role has a cap.
 func (m *Machine) cappedByRole() bool {
@@ -33,7 +33,7 @@ func (m *Machine) limitOf(t *tenant) limit {
 	return l
 }
 
-// takeRole gives the tenant or the user of w, which has just been counted, its role.
+// takeRole gives the tenant or the user of the newly counted w its role.
 func (m *Machine) takeRole(w *Waiter) {
 	t, role := w.flow.tenant, roleOf(w)
 	if u := userOf(w); u != nil {
@@ -49,7 +49,7 @@ func (m *Machine) takeRole(w *Waiter) {
 	}
 }
 
-// leastRole gives a tenant or a user the one of its roles that has the least cap.
+// leastRole gives a tenant or a user its role with the lowest cap.
 func (m *Machine) leastRole(t *tenant) {
 	for i, other := range t.besides {
 		if m.mostOf(other) < m.mostOf(t.role) {
@@ -58,11 +58,11 @@ func (m *Machine) leastRole(t *tenant) {
 	}
 }
 
-// reviseRoles does that for all after a change of the configuration.
+// reviseRoles calls leastRole for all after a change of the configuration.
 func (m *Machine) reviseRoles() {
 	for _, accounts := range [...]map[string]*tenant{m.flows.known, m.users.known} {
 		for _, t := range accounts {
-			if len(m.config.Roles) == 0 { // nobody takes a role
+			if len(m.config.Roles) == 0 { // no roles are in use
 				t.role, t.besides = "", nil
 			}
 			m.leastRole(t)

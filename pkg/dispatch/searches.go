@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A waiter that may preempt searches for a victim, and not again where that is known to be in vain. The notes of the lanes
-// have each tier's result there, and the change that lets it search again: another victim, or room.
+// A waiter that may preempt searches for a victim, but repeats no search that is known to be vain. A lane's note has
+// each tier's result, and the change that permits another search: a new victim, or room.
 
 // requestSearch makes w search for a victim in the next run if its tier may preempt.
 func (m *Machine) requestSearch(w *Waiter) {
@@ -16,21 +16,21 @@ func (m *Machine) requestSearch(w *Waiter) {
 	}
 }
 
-// requestSearch makes the waiters of a tier in a lane search for a victim, unless a search is known to be in vain.
+// requestSearch makes the waiters of a tier in a lane search for a victim, unless a search is known to be vain.
 func (s *laneNotes) requestSearch(n *laneNote, tier int) {
 	n.vain &^= 1 << tier
 	n.vainBeside &^= 1 << tier
 	if !n.searchedInVain(tier) && !n.searching.Has(tier) {
 		if len(s.searching[tier]) >= 2*max(fewNotes, len(s.all)) {
-			s.endSearches(tier, func(*laneNote) bool { return false }) // drops those that are dropped
+			s.endSearches(tier, func(*laneNote) bool { return false }) // removes dropped notes
 		}
 		n.searching = n.searching.With(tier)
 		s.searching[tier] = append(s.searching[tier], n)
 	}
 }
 
-// endSearches stops the tier's searches in the lanes for which done reports true: their waiters are gone, or have
-// searched in vain.
+// endSearches stops the tier's searches in the lanes for which done reports true: their waiters are gone, or their
+// search was vain.
 func (s *laneNotes) endSearches(tier int, done func(*laneNote) bool) {
 	s.searching[tier] = slices.DeleteFunc(s.searching[tier], func(n *laneNote) bool {
 		if n.number >= 0 && !done(n) {
@@ -65,7 +65,7 @@ func (m *Machine) addedVictim(e Endpoint) {
 	})
 }
 
-// victimFits returns the tiers that may preempt some victim at e without which the endpoint would take another request.
+// victimFits returns the tiers that may preempt a victim at e whose end makes the endpoint take another request.
 func (m *Machine) victimFits(e Endpoint) (above fairqueue.TierSet) {
 	if m.victims.n == 0 {
 		return 0

@@ -55,13 +55,13 @@ func (m *Machine) State() State {
 // Waiting returns the number of waiting requests.
 func (m *Machine) Waiting() int { return m.queue.Len() }
 
-// CountsIdle reports whether the time counts in which nothing waits and nothing is in flight.
+// CountsIdle reports whether time counts while nothing waits and nothing is in flight.
 func (m *Machine) CountsIdle() bool { return m.queue.CountsIdle() }
 
 // Arrived is the number of requests that have ever arrived: the last one's number.
 func (m *Machine) Arrived() uint64 { return m.arrived }
 
-// ArrivedAt returns when a request arrived that waits, or has waited.
+// ArrivedAt returns the arrival time of a request that waits or has waited.
 func (m *Machine) ArrivedAt(w *Waiter) time.Time { return m.queue.Arrived(&w.queued) }
 
 // TierState is the state of one tier.
@@ -69,7 +69,7 @@ type TierState struct {
 	ID                    int
 	Name                  string
 	Queued, InFlight      int // requests
-	Reserved              int // leases that are reserved for it at the present capacity
+	Reserved              int // leases reserved for it at the present capacity
 	Limit                 int // the largest number of requests that may wait in it
 	Displaced, Promotions uint64
 }
@@ -111,14 +111,14 @@ func (m *Machine) tierNames() map[int]string {
 	return names
 }
 
-// Fairness is how evenly the flows of a tier that always waited have been served by the requests that ended last: the
-// largest difference of two in cost over weight, and the largest that there may be.
+// Fairness compares the service of a tier's continuously backlogged flows by their last ended requests: the largest
+// difference of two flows in cost over weight, and the bound on it.
 type Fairness struct {
 	Tier       string
 	Gap, Bound float64
 }
 
-// Fairness returns one element for each tier with flows by discipline VTC or FairShare.
+// Fairness returns one element for each tier with discipline VTC or FairShare.
 func (m *Machine) Fairness() (tiers []Fairness) {
 	names := m.tierNames()
 	for _, f := range m.queue.Fairness() {
@@ -137,7 +137,7 @@ type ClassState struct {
 	Waiting      int   `json:"waiting"`
 	RawTokens    int64 `json:"rawTokens"`
 	CachedTokens int64 `json:"cachedTokens"`
-	// Deficit is the service that it has earned and not spent, in units of cost; below 0 it owes that.
+	// Deficit is its earned and unspent service, in units of cost; a negative one is a debt.
 	Deficit int64 `json:"deficit"`
 	Quantum int64 `json:"quantum"`
 }
@@ -154,11 +154,11 @@ func (m *Machine) Classes() (states []ClassState) {
 	return states
 }
 
-// ClassOf returns the names of the ring and the class to which w, which has arrived, belongs; both are empty without configured
+// ClassOf returns the names of the ring and the class of w, which has arrived; both are empty without configured
 // classes.
 func (m *Machine) ClassOf(w *Waiter) (ring, class string) { return m.queue.ClassOf(&w.queued) }
 
-// FlowState is the state of one flow with waiting requests, also as JSON.
+// FlowState is the state of one flow with waiting requests. It is also JSON.
 type FlowState struct {
 	Flow string `json:"flow"`
 	Tier string `json:"tier"`
@@ -168,18 +168,18 @@ type FlowState struct {
 	Waiting     int   `json:"waiting"`
 	WaitingCost int64 `json:"waitingCost"`
 	InFlight    int   `json:"inFlight"`
-	// Since is the time that its oldest waiter has waited, in seconds.
+	// Since is its oldest waiter's time in the queue, in seconds.
 	Since float64 `json:"sinceSeconds"`
-	// Weight is its weight. Entitled is the share of its tier that it is entitled to in this class, 0 to 1.
+	// Weight is its weight. Entitled is its fair share of the tier in this class, 0 to 1.
 	Weight   float64 `json:"weight"`
 	Entitled float64 `json:"entitledShare"`
-	// Why is the reason of its wait: "stock" (for the stock to fall), "cap" (its tenant, in all tiers, or each of the
-	// tenant's users that wait, is at a cap of the requests in flight), "endpoint" (no endpoint that it may use has room, or none is ready), "reservation" (the
-	// free stock is held for higher tiers), "busy" (the endpoints are too busy for its class) or "spacing" (for
-	// Config.ReleaseSpacing since the last release).
+	// Why is the reason of its wait: "stock" (the stock has to fall), "cap" (its tenant, or each waiting user of it, is
+	// at a cap), "endpoint" (none of its endpoints is ready or has room), "reservation" (the free stock is reserved for
+	// higher tiers), "busy" (the endpoints are too busy for its class) or "spacing" (Config.ReleaseSpacing since the
+	// last release).
 	Why string `json:"why"`
-	// Users is the number of the tenant's users with waiting requests, and Capped that of its waiting requests of which the
-	// tenant or the user is at a cap; both are 0 where tenants have no users.
+	// Users is the number of the tenant's users with waiting requests, and Capped the number of its waiting requests
+	// whose tenant or user is at a cap; both are 0 where tenants have no users.
 	Users  int `json:"users,omitempty"`
 	Capped int `json:"capped,omitempty"`
 	// User is the state of a request's own user, of FlowOf; nil where tenants have no users.
@@ -192,15 +192,15 @@ type UserState struct {
 	// Waiting and InFlight are numbers of requests.
 	Waiting  int `json:"waiting"`
 	InFlight int `json:"inFlight"`
-	// Weight is its weight among the users of the tenant, Entitled the share of its tier that it is entitled to, 0 to 1.
+	// Weight is its weight among the users of the tenant, Entitled its fair share of the tier, 0 to 1.
 	Weight   float64 `json:"weight"`
 	Entitled float64 `json:"entitledShare"`
-	// Capped is true while it is at its cap, which its requests wait for.
+	// Capped is true while its requests wait because it is at its cap.
 	Capped bool `json:"capped"`
 }
 
-// Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first. A flow that
-// waits in several classes has a state for each.
+// Flows returns the states of up to limit flows with waiting requests, roughly in order of expiry. A flow that waits in
+// several classes has a state for each.
 func (m *Machine) Flows(now time.Time, limit int) []FlowState {
 	names, withheld := m.tierNames(), m.withheld()
 	states := []FlowState{}
@@ -241,7 +241,7 @@ func (m *Machine) FlowsOf(now time.Time, flow string) (states []FlowState) {
 	return states
 }
 
-// withheld returns the tiers for which there is no stock only because it is reserved for higher ones.
+// withheld returns the tiers without stock only because it is reserved for higher tiers.
 func (m *Machine) withheld() fairqueue.TierSet {
 	if !m.belowLower() {
 		return 0

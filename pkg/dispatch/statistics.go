@@ -11,20 +11,20 @@ type Statistics struct {
 
 // QueueStatistics are about the waiting requests.
 type QueueStatistics struct {
-	// Total is their number. ByUser has that of some flows, roughly those first that expire first; ByModel that of each model, as
-	// far as models have a label of their own in metrics.
+	// Total is their number. ByUser has the number by flow for some flows, roughly in order of expiry; ByModel has it
+	// for each model with its own label in metrics.
 	Total   int            `json:"total"`
 	ByUser  map[string]int `json:"by_user"`
 	ByModel map[string]int `json:"by_model"`
-	// AverageWait is the mean time that the waiting requests have waited, in seconds.
+	// AverageWait is the waiting requests' mean time in the queue, in seconds.
 	AverageWait float64 `json:"average_wait_seconds"`
 }
 
 // ShareStatistics are about fair shares.
 type ShareStatistics struct {
-	// TotalUsers is the number of flows that are known, of which UserStats has some: those first that are active.
+	// TotalUsers is the number of known flows. UserStats has some of them, active flows first.
 	TotalUsers int `json:"total_users"`
-	// Recent is the use of all flows in the window, in cost, and Window its length in seconds.
+	// Recent is the use of all flows in the window, in units of cost, and Window the window's length in seconds.
 	Recent    int64       `json:"global_recent_tokens"`
 	Window    float64     `json:"fairness_window_seconds"`
 	UserStats []UserStats `json:"user_stats"`

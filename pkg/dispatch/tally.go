@@ -31,7 +31,7 @@ func (t *tally) at(e Endpoint) endpointCount {
 	return endpointCount{endpoint: e}
 }
 
-// change counts so many more leases at the endpoint, or fewer, and their tokens; most is the cap.
+// change adds n leases and their tokens at the endpoint, or subtracts them; most is the cap.
 func (t *tally) change(e Endpoint, n int32, tokens stock.Tokens, most limit) {
 	i, ok := t.find(e)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Raise raises what a request in flight is charged to a cost, and what it takes of the stock to so many tokens, because
-// its answer has outgrown the estimate. Each stays if it is no less already. A lease that is settled stays as it was.
+// Raise raises the charge of a request in flight to a cost, and its stock to tokens, because its answer has outgrown
+// the estimate. Neither is ever lowered. A settled lease does not change.
 func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	m.begin(now)
 	if !l.held.Held() {
@@ -22,9 +22,8 @@ func (m *Machine) Raise(now time.Time, l *Lease, to fairqueue.Cost, tokens stock
 	m.run()
 }
 
-// TrueUp corrects what a request in flight is charged to its actual cost, and what it takes of the stock to its actual
-// tokens, which may be less than before; tokens less than 1 mean that these are not known. A lease that is settled stays
-// as it was.
+// TrueUp corrects the charge of a request in flight to its actual cost, and its stock to its actual tokens. Both may
+// fall. tokens below 1 are unknown. A settled lease does not change.
 func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stock.Tokens) {
 	m.begin(now)
 	if !l.held.Held() {
@@ -38,7 +37,7 @@ func (m *Machine) TrueUp(now time.Time, l *Lease, to fairqueue.Cost, tokens stoc
 	m.run()
 }
 
-// adjust changes the tokens of a lease that is held. A victim changes its position, since they may be its rank.
+// adjust changes the tokens of a held lease. A victim may change its position, since tokens may decide the order.
 func (m *Machine) adjust(l *Lease, to stock.Tokens) {
 	victim, before := l.victimIndex > 0, l.held.Tokens()
 	m.victims.remove(l)

@@ -6,11 +6,11 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Where requests name two flows (fairqueue.Config.Levels), the outer one is a tenant's and the inner one that of a user of the
-// tenant. A user has accounts like a tenant's, so all that concerns caps is the same for both, except that a user has no cap at
-// single endpoints. So only what the user itself holds matters to it: it is parked in all its lanes or in none, and awaits no
-// room. It is parked under its tenant, whose other users go on. A request at its user's cap, whose tier may preempt, takes over a
-// lease of the same user.
+// Where requests name two flows (fairqueue.Config.Levels), the outer flow is a tenant's and the inner one belongs to a
+// user of the tenant. A user has accounts like a tenant's, and caps work alike for both, except that a user has no cap
+// at single endpoints. So a user's cap depends only on its own holdings: it is parked in all its lanes or in none, and
+// awaits no room. It is parked under its tenant, whose other users continue. A request at its user's cap, whose tier
+// may preempt, takes over a lease of the same user.
 
 // users are the accounts of users, by the names of their tenants and their own.
 type users struct {
@@ -19,7 +19,7 @@ type users struct {
 	name []byte // reused
 }
 
-// userName is what a user is called.
+// userName identifies a user.
 type userName struct {
 	above *tenant
 	under []string // fairqueue.Path.Under of its requests
@@ -33,7 +33,7 @@ func userOf(w *Waiter) *flowAccount {
 	return w.rare.user
 }
 
-// appendUser appends the name of a user of a tenant, which no other user has.
+// appendUser appends the unique name of a tenant's user.
 func (m *Machine) appendUser(b []byte, tenant string, p *fairqueue.Path) []byte {
 	add := func(name string) { b = append(append(strconv.AppendInt(b, int64(len(name)), 10), ':'), name...) }
 	add(tenant)
@@ -47,7 +47,7 @@ func (m *Machine) appendUser(b []byte, tenant string, p *fairqueue.Path) []byte 
 	return b
 }
 
-// countUser counts w, whose tenant is counted already, as a waiting request of its user.
+// countUser counts w as a waiting request of its user; its tenant has counted it already.
 func (m *Machine) countUser(w *Waiter) {
 	m.users.name = m.appendUser(m.users.name[:0], w.queued.Flow, w.queued.Path)
 	key := ""
@@ -71,7 +71,7 @@ func (m *Machine) countUser(w *Waiter) {
 // uncountUser stops counting w as a waiting request of its user.
 func (m *Machine) uncountUser(w *Waiter) { m.users.removeWaiter(userOf(w)) }
 
-// uncountUsersLease counts one lease fewer of the user of l, which has been settled.
+// uncountUsersLease removes the settled lease l from its user's count.
 func (m *Machine) uncountUsersLease(l *Lease) {
 	u := userOf(l.Waiter())
 	u.removeLease(l.held.Tokens())
@@ -86,13 +86,14 @@ func (m *Machine) userLimit() limit {
 	return limit{}
 }
 
-// userAtCap reports whether w's user holds as much as it may.
+// userAtCap reports whether w's user is at its cap.
 func (m *Machine) userAtCap(w *Waiter) bool {
 	u := userOf(w)
 	return u != nil && m.atCap(u.tenant)
 }
 
-// holderOf returns whose leases w may take over at a cap: its user's if that is at its cap, else its tenant's.
+// holderOf returns the account whose leases w may take over at a cap: its user's if the user is at its cap, else its
+// tenant's.
 func (m *Machine) holderOf(w *Waiter) *tenant {
 	if u := userOf(w); u != nil && m.atCap(u.tenant) {
 		return u.tenant
@@ -109,7 +110,7 @@ func (m *Machine) unparkUser(u *tenant) {
 	}
 }
 
-// reparkUser parks the waiters of a user exactly if it is at its cap.
+// reparkUser parks a user's waiters if it is at its cap, and unparks them otherwise.
 func (m *Machine) reparkUser(u *tenant) {
 	u.changed = false
 	u.parked = m.capped && u.waiting > 0 && m.atCap(u)

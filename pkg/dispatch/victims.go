@@ -5,11 +5,10 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// victims are the leases that may be preempted: those of tiers below one that may preempt, whose answer has not begun,
-// and that were not granted by promotion. They are indexed by tier and endpoint. The victim for a request that may use
-// a few endpoints is found by comparing the first of each; for a request that may use many, by going through the
-// endpoints in order of their first victim, since these form a heap as well. Where tenants are capped, each flow lists its
-// own (own.go).
+// victims are the leases that may be preempted: of a tier below one that may preempt, without the first byte, and not
+// granted by promotion. They are indexed by tier and endpoint. For a request with few endpoints, the search compares
+// each endpoint's first victim; with many, it visits the endpoints in order of their first victim, which also form a
+// heap. Where tenants have caps, each flow also lists its own victims (own.go).
 type victims struct {
 	order    VictimOrder
 	listed   bool // flows list their own
@@ -21,7 +20,7 @@ type victims struct {
 // victimTier holds the victims of one tier.
 type victimTier struct {
 	byEndpoint map[Endpoint]*victimHeap
-	used       heap.Heap[*victimHeap] // the heaps that are not empty, the one with the first victim on top
+	used       heap.Heap[*victimHeap] // the non-empty heaps, with the first victim's on top
 	n          int
 }
 
@@ -30,7 +29,7 @@ type victimHeap struct {
 	owner      *victims
 	endpoint   Endpoint
 	leases     []*Lease
-	most       []stock.Tokens // for each, the most tokens that the end of one frees, of it and those below it
+	most       []stock.Tokens // for each victim, the most tokens freed by one victim of its subtree
 	usedNumber int32          // in used; 0 if it is empty
 }
 
@@ -77,7 +76,7 @@ func (h *victimHeap) remove(at int) {
 	h.measure(at)
 }
 
-// rise puts l at an index, or as far above as it belongs, and reports whether that is above.
+// rise puts l at an index or above, where it belongs, and reports whether it rose.
 func (h *victimHeap) rise(at int, l *Lease) (rose bool) {
 	for ; at > 0 && h.owner.before(l, h.leases[(at-1)/2]); at = (at - 1) / 2 {
 		h.put(at, h.leases[(at-1)/2])
@@ -107,11 +106,11 @@ func (h *victimHeap) measure(at int) {
 	}
 }
 
-// mostLooks bounds the leases of one endpoint, or of one flow, that a search for a victim looks at.
+// mostLooks bounds the leases of one endpoint, or of one flow, that a search for a victim visits.
 const mostLooks = 64
 
-// first returns the first victim, at an index or below, that frees enough, or best if that comes first. It looks only
-// where some victim frees enough. After so many looks it is content with any.
+// first returns the first victim at an index or below it that frees enough, or best if that comes first. It visits only
+// subtrees in which some victim frees enough. Once looks are used up, it returns any such victim.
 func (h *victimHeap) first(at int, best *Lease, enough func(stock.Tokens) bool, looks *int) *Lease {
 	if at >= len(h.leases) || best != nil && (*looks <= 0 || !h.owner.before(h.leases[at], best)) || !enough(h.most[at]) {
 		return best
@@ -123,7 +122,7 @@ func (h *victimHeap) first(at int, best *Lease, enough func(stock.Tokens) bool, 
 	return h.first(2*at+2, h.first(2*at+1, best, enough, looks), enough, looks)
 }
 
-// Key is that of the first victim, in the order of before.
+// Key returns the key of the first victim, in the order of before.
 func (h *victimHeap) Key() heap.Key {
 	l := h.leases[0]
 	k := heap.Key{Seq: -l.victimAge}
@@ -200,19 +199,19 @@ func (v *victims) remove(l *Lease) {
 // fewEnds is the largest number of endpoints that are compared one by one.
 const fewEnds = 64
 
-// wantedVictim says which victims a request may take over.
+// wantedVictim selects the victims that a request may take over.
 type wantedVictim struct {
-	at     func(e Endpoint) bool                     // those at an endpoint
-	enough func(e Endpoint, frees stock.Tokens) bool // those that free so much there
+	at     func(e Endpoint) bool                     // whether victims at an endpoint qualify
+	enough func(e Endpoint, frees stock.Tokens) bool // whether that many tokens there are enough
 }
 
-// in returns the first victim at one endpoint that is wanted; nil if there is none.
+// in returns the first wanted victim at one endpoint; nil if there is none.
 func (want *wantedVictim) in(h *victimHeap) *Lease {
 	looks := mostLooks
 	return h.first(0, nil, func(frees stock.Tokens) bool { return want.enough(h.endpoint, frees) }, &looks)
 }
 
-// first returns the first victim of a tier at an endpoint of the lane that is wanted; nil if there is none.
+// first returns the first wanted victim of a tier in the lane; nil if there is none.
 func (v *victims) first(tier int, lane *laneNote, want *wantedVictim) *Lease {
 	t := &v.tiers[tier]
 	if lane.whole || len(lane.endpoints) > fewEnds {
@@ -234,7 +233,8 @@ func (v *victims) first(tier int, lane *laneNote, want *wantedVictim) *Lease {
 	return best
 }
 
-// first returns the first wanted victim at any endpoint; nil if there is none. It leaves out all that are after one found.
+// first returns the first wanted victim at any endpoint; nil if there is none. It skips all heaps after the best one
+// found.
 func (t *victimTier) first(want *wantedVictim) (best *Lease) {
 	t.used.Walk(func(h *victimHeap) bool {
 		if best != nil && !h.owner.before(h.leases[0], best) {

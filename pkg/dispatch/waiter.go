@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Stage is the stage of a request's life. Stages only increase, except that a granted request may wait again: it was
-// preempted before its destination was sent.
+// Stage is the stage of a request's life. Stages only increase, except that a granted request waits again if it is
+// preempted before its destination is sent.
 type Stage uint8
 
 // The stages.
@@ -18,7 +18,7 @@ const (
 	StageWaiting                // in the queue
 	StageGranted                // holds a lease; its stream has not been told yet
 	StageSent                   // the destination is on its way to Envoy
-	StageStreaming              // the answer has begun: it cannot be preempted any more
+	StageStreaming              // the answer has begun: it can no longer be preempted
 	StageEnded                  // rejected, preempted or complete
 )
 
@@ -26,18 +26,18 @@ const (
 type Arrival struct {
 	// Flow is the key of the flow; requests with equal keys (and tiers) share one fair share.
 	Flow string
-	// TierName names its tier; an unknown name means the lowest tier. If it is empty, Tier is its rank, 0 being the
-	// highest; a rank that does not exist means the lowest. A name remains right when a reload changes the ranks.
+	// TierName names its tier; an unknown name means the lowest tier. If the name is empty, Tier is the rank, with 0
+	// the highest; an unknown rank means the lowest. A name stays right when a reload changes the ranks.
 	TierName string
 	Tier     int
-	// Path names its class within the tier, and how urgent it is there; nil means that it names nothing.
+	// Path names its class within the tier and its urgency there; nil names nothing.
 	Path *fairqueue.Path
 	// Cost is its work, which the queue charges; less than 1 counts as 1.
 	Cost fairqueue.Cost
-	// Tokens is its part of the stock in tokens, as far as is known; less than 1 means as many as its cost.
+	// Tokens is its estimated part of the stock in tokens; less than 1 means as many as its cost.
 	Tokens stock.Tokens
-	// Tenant is the identity whose quota counts the request; empty means that none does. Uses is the number of tokens
-	// that its prompt and its answer are estimated to have; less than 1 means as many as its cost.
+	// Tenant is the identity whose quota counts the request; empty means no quota. Uses is the estimated number of
+	// tokens of prompt and answer; less than 1 means as many as its cost.
 	Tenant string
 	Uses   int64
 	// Deadline is the client's own; zero means none.
@@ -64,7 +64,7 @@ type Waiter struct {
 	waiting   bool // it is counted as waiting in its flow
 	wasQueued bool // it was in the queue
 
-	// begun is when the lease was taken, in ms after Machine.born and 1, modulo 2^32; 0: unknown, since nothing needed to know.
+	// begun is when the lease was taken, in ms after Machine.born, plus 1, modulo 2^32; 0: not recorded.
 	begun uint32
 
 	waited time.Duration
@@ -90,14 +90,13 @@ func (w *Waiter) Lease() *Lease {
 	return (*Lease)(w)
 }
 
-// Granted returns the lease of a request that has been granted one, also after it was settled.
+// Granted returns the lease of a request that has had one, even after it was settled.
 func (w *Waiter) Granted() *Lease { return (*Lease)(w) }
 
 // Outcome returns how a request of StageEnded ended.
 func (w *Waiter) Outcome() Outcome { return w.outcome }
 
-// RetryAfter returns when the client of a rejected request should retry, already spread (each rejection has a time of
-// its own); 0 means that it is not told.
+// RetryAfter returns the Retry-After of a rejected request, already spread over rejections; 0 means none.
 func (w *Waiter) RetryAfter() time.Duration { return w.retry }
 
 // Failure returns the cause that ended a request as OutcomeInternal, or the *fairqueue.LimitError that ended it as
@@ -130,14 +129,14 @@ func (w *Waiter) Tier() int { return w.queued.Tier }
 // Cost returns the request's cost.
 func (w *Waiter) Cost() fairqueue.Cost { return w.queued.Cost }
 
-// Tokens returns the request's part of the stock in tokens while it holds its lease, as far as is known.
+// Tokens returns the request's part of the stock in tokens while it holds its lease, by the latest estimate.
 func (w *Waiter) Tokens() stock.Tokens { return w.held.Tokens() }
 
-// MaxWait returns the longest time that a request that was queued may wait in all.
+// MaxWait returns the longest total wait of a queued request.
 func (w *Waiter) MaxWait() time.Duration { return w.queued.MaxWait() }
 
 // Lease is one request's holding of stock and of a reservation at an endpoint, from its grant until it is settled,
-// which happens exactly once. It is the request itself, so neither needs to point to the other.
+// exactly once. It is the same structure as the Waiter, so neither needs a pointer to the other.
 type Lease Waiter
 
 // leased is the part of a request that its lease needs.
@@ -146,20 +145,20 @@ type leased struct {
 	reservation Reservation
 
 	preemptible bool   // it was a possible victim when granted
-	way         way    // how it came to be dispatched
+	way         way    // how it was dispatched
 	counted     bool   // it is counted against its flow's cap at its endpoint
 	ageNumber   int32  // among the leases at its endpoint, the oldest first; 0 if it is not among them
 	victimIndex int32  // 1-based index among the victims at its endpoint; 0 if it is not among them
 	victimAge   uint64 // its number among the possible victims; the newest has the largest
 }
 
-// way is how a request comes to be dispatched.
+// way is how a request is dispatched.
 type way uint8
 
 const (
 	fromQueue way = iota // it waits, or has waited
 	atOnce               // a bypass
-	passedOn             // it never queues, since it is no inference
+	passedOn             // it never queues, since it is not inference
 )
 
 // Waiter returns the request that holds the lease.
@@ -168,13 +167,14 @@ func (l *Lease) Waiter() *Waiter { return (*Waiter)(l) }
 // Endpoint returns the endpoint that is reserved for the request.
 func (l *Lease) Endpoint() Endpoint { return l.reservation.Endpoint() }
 
-// PrefillEngine returns the prefill engine that is reserved to read the prompt; NoEndpoint if there is none, or no longer.
+// PrefillEngine returns the prefill engine reserved to read the prompt; NoEndpoint if there is none, or no longer.
 func (l *Lease) PrefillEngine() Endpoint { return l.reservation.In(scheduling.Prefilling) }
 
 // Prefills reports whether there is such an engine.
 func (l *Lease) Prefills() bool { return l.PrefillEngine() != NoEndpoint }
 
-// Reads reports whether the endpoint has to read the prompt itself, and its first token has not come, as far as that is counted.
+// Reads reports whether the endpoint reads the prompt itself and the first token has not come, where prompts are
+// counted.
 func (l *Lease) Reads() bool { return l.reservation.Reads() }
 
 // Preemptible reports whether the lease may ever be preempted.
