@@ -2,13 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"slices"
-	"time"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/loadgen"
@@ -47,56 +43,27 @@ var withoutAffinity = shippedConfig + "scheduling: { affinity: off }\nrequestBod
 
 // runBenchAffinity is `weir bench affinity`.
 func runBenchAffinity(args []string, stdout, stderr io.Writer) int {
-	var options proxyOptions
+	options := benchOptions{concurrency: []int{affinityInFlight}}
 	set := flagSet("weir bench affinity")
-	set.IntVar(&options.rounds, "rounds", 9, "rounds, 1 to 1000; fewer than 5 say little")
-	set.DurationVar(&options.length, "length", 1500*time.Millisecond, "time of one scenario in one round, 100ms to 1m")
-	set.StringVar(&options.profile, "cpu-profile", "", "`file` for a CPU profile of epp, from a further run with 220 KB")
-	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
-	set.StringVar(&options.epp, "epp", "", eppFlag)
-	options.concurrency = []int{affinityInFlight}
+	options.flags(set, "with 220 KB")
 	if code, ok := readFlags(set, affinityAbout, args, options.validate, stdout, stderr); !ok {
 		return code
 	}
-	met := false
-	code := onStage("bench affinity", stderr, func(s *scene.Scene) (err error) {
-		met, err = benchAffinity(s, options, stdout, stderr)
-		return err
+	return benchmark("affinity", options.assert, stderr, func(s *scene.Scene) (met bool, err error) {
+		scenarios, profile, err := affinityScenarios(s, options)
+		if err != nil {
+			return false, err
+		}
+		all, err := comparePlain(s, "affinity", options, stderr, scenarios, profile)
+		if err != nil {
+			return false, err
+		}
+		return writeAffinity(stdout, options, all), nil
 	})
-	if code == 0 && options.assert && !met {
-		return 1
-	}
-	return code
-}
-
-// benchAffinity measures, writes the tables, and reports whether the targets are met.
-func benchAffinity(s *scene.Scene, options proxyOptions, stdout, stderr io.Writer) (met bool, err error) {
-	scenarios, profiled, err := affinityScenarios(s, options)
-	if err != nil {
-		return false, err
-	}
-	bar := newProgress(stderr, 1)
-	defer bar.end()
-	for _, scenario := range scenarios { // fills connection pools, caches and the index; not counted
-		if _, err := scenario.Run(s.Context(), 0); err != nil {
-			return false, err
-		}
-	}
-	all, err := loadgen.Interleave(s.Context(), options.rounds, scenarios, bar.begin("affinity"))
-	if err != nil {
-		return false, err
-	}
-	bar.end()
-	if options.profile != "" {
-		if err := profiled(options.profile); err != nil {
-			return false, err
-		}
-	}
-	return writeAffinity(stdout, options, all), nil
 }
 
 // affinityScenarios starts everything. The function that it returns records a CPU profile of epp.
-func affinityScenarios(s *scene.Scene, options proxyOptions) ([]loadgen.Scenario, func(string) error, error) {
+func affinityScenarios(s *scene.Scene, options benchOptions) ([]loadgen.Scenario, func(string) error, error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
 		return nil, nil, err
@@ -128,17 +95,13 @@ func affinityScenarios(s *scene.Scene, options proxyOptions) ([]loadgen.Scenario
 		return nil, nil, err
 	}
 	small, medium, large := promptsOf(smallBody), promptsOf(220<<10), promptsOf(400<<10)
-	one := func(name string, l *load, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template, inFlight int) loadgen.Scenario {
-		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
-			return l.measure(ctx, envoy, processor, request, inFlight, options.length)
-		}}
-	}
+	length := options.length
 	return []loadgen.Scenario{
-		one(affinityNoop, shipped, idle.envoy, idle.process, small, affinityInFlight),
-		one(affinitySmall, shipped, own, shipped.epp.Process, small, affinityInFlight),
-		one(affinityWithout, without, plain, without.epp.Process, medium, affinityFew),
-		one(affinityWith, shipped, own, shipped.epp.Process, medium, affinityFew),
-		one(affinityLarge, shipped, own, shipped.epp.Process, large, affinityFew),
+		shipped.scenario(affinityNoop, idle.envoy, idle.process, small, affinityInFlight, length),
+		shipped.scenario(affinitySmall, own, shipped.epp.Process, small, affinityInFlight, length),
+		without.scenario(affinityWithout, plain, without.epp.Process, medium, affinityFew, length),
+		shipped.scenario(affinityWith, own, shipped.epp.Process, medium, affinityFew, length),
+		shipped.scenario(affinityLarge, own, shipped.epp.Process, large, affinityFew, length),
 	}, func(file string) error { return shipped.profile(s.Context(), own, medium, affinityFew, file) }, nil
 }
 
@@ -159,26 +122,13 @@ func promptsOf(size int) loadgen.Template {
 }
 
 // writeAffinity writes the Markdown table and the targets, and reports whether they are met.
-func writeAffinity(w io.Writer, options proxyOptions, all *loadgen.Comparison) bool {
-	writeSetting(w, options.rounds, options.length)
-	columns := []string{figureRate, figureP50, figureEnvoy, figureProcessor}
-	figures := newFigures([]string{"scenario"}, columns)
-	for _, scenario := range all.Scenarios {
-		cells := table.Row{scenario}
-		for _, figure := range columns {
-			cells = append(cells, cell(all.Of(scenario, figure).Median, figure))
-		}
-		figures.AppendRow(cells)
-	}
-	_, _ = fmt.Fprintf(w, "%s\n\nProcessor time of epp, in pairs (lowest to highest):\n\n", figures.RenderMarkdown())
-	ratio := func(what, one, other string, most float64) target {
-		r := all.Ratio(one, other, figureProcessor)
-		return target{what, fmt.Sprintf("at most %.2f", most), ratioCell(r), r.Median <= most+0.005}
-	}
+func writeAffinity(w io.Writer, options benchOptions, all *loadgen.Comparison) bool {
+	writeMedians(w, options, all, figureRate, figureP50, figureEnvoy, figureProcessor)
+	_, _ = fmt.Fprint(w, "\nProcessor time of epp, in pairs (lowest to highest):\n\n")
 	core := all.Of(affinityLarge, figureProcessor).Median * affinityRate / 1e6
 	return writeTargets(w, []target{
-		ratio("1 KB, over the no-op", affinitySmall, affinityNoop, 1.05),
-		ratio("220 KB, over affinity: off", affinityWith, affinityWithout, 1.25),
+		ratioTarget(all, "1 KB, over the no-op", affinitySmall, affinityNoop, figureProcessor, 1.05),
+		ratioTarget(all, "220 KB, over affinity: off", affinityWith, affinityWithout, figureProcessor, 1.25),
 		{
 			fmt.Sprintf("%d/s of 400 KB", affinityRate), fmt.Sprintf("at most %.2f cores", affinityCore),
 			fmt.Sprintf("%.3f cores", core), core <= affinityCore,

@@ -85,15 +85,9 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	if code, ok := readFlags(set, floodAbout, args, check, stdout, stderr); !ok {
 		return code
 	}
-	met := false
-	code := onStage("bench flood", stderr, func(s *scene.Scene) (err error) {
-		met, err = benchFlood(s, options, stdout, stderr)
-		return err
+	return benchmark("flood", options.assert, stderr, func(s *scene.Scene) (bool, error) {
+		return benchFlood(s, options, stdout, stderr)
 	})
-	if code == 0 && options.assert && !met {
-		return 1
-	}
-	return code
 }
 
 // benchFlood measures both, writes the results, and reports whether Weir met every target.

@@ -24,28 +24,13 @@ without it, to show what it costs. The model servers answer at once and run in a
 medians over the rounds, the ratios medians of each round's ratio.
 `
 
-// proxyOptions are the flags of `weir bench proxy`.
-type proxyOptions struct {
-	epp         string
-	rounds      int
-	length      time.Duration
-	concurrency []int
-	quick       bool
-	profile     string
-	assert      bool
-}
-
 // runBenchProxy is `weir bench proxy`.
 func runBenchProxy(args []string, stdout, stderr io.Writer) int {
-	var options proxyOptions
+	var options benchOptions
 	set := flagSet("weir bench proxy")
-	set.IntVar(&options.rounds, "rounds", 9, "rounds, 1 to 1000; fewer than 5 say little")
-	set.DurationVar(&options.length, "length", 1500*time.Millisecond, "time of one scenario in one round, 100ms to 1m")
+	options.flags(set, "of the headers-only scenario")
 	set.IntSliceVar(&options.concurrency, "concurrency", []int{1, 32, 256}, "requests in flight, 1 to 1000 each")
 	set.BoolVar(&options.quick, "quick", false, "2 rounds of 300ms: does it work, not how fast")
-	set.StringVar(&options.profile, "cpu-profile", "", "`file` for a CPU profile of epp, from a further run of the headers-only scenario")
-	set.BoolVar(&options.assert, "assert", false, "exit with 1 if the target is missed")
-	set.StringVar(&options.epp, "epp", "", eppFlag)
 	check := func() error {
 		if options.quick {
 			options.rounds, options.length = 2, 300*time.Millisecond
@@ -55,34 +40,9 @@ func runBenchProxy(args []string, stdout, stderr io.Writer) int {
 	if code, ok := readFlags(set, proxyAbout, args, check, stdout, stderr); !ok {
 		return code
 	}
-	met := false
-	code := onStage("bench proxy", stderr, func(s *scene.Scene) (err error) {
-		met, err = benchProxy(s, options, stdout, stderr)
-		return err
+	return benchmark("proxy", options.assert, stderr, func(s *scene.Scene) (bool, error) {
+		return benchProxy(s, options, stdout, stderr)
 	})
-	if code == 0 && options.assert && !met {
-		return 1
-	}
-	return code
-}
-
-func (o *proxyOptions) validate() error {
-	var problems []error
-	if o.rounds < 1 || o.rounds > 1000 {
-		problems = append(problems, fmt.Errorf("--rounds: %d: must be from 1 to 1000", o.rounds))
-	}
-	if o.length < 100*time.Millisecond || o.length > time.Minute {
-		problems = append(problems, fmt.Errorf("--length: %v: must be from 100ms to 1m", o.length))
-	}
-	if len(o.concurrency) == 0 {
-		problems = append(problems, errors.New("--concurrency: needs a number"))
-	}
-	for i, c := range o.concurrency {
-		if c < 1 || c > maxConcurrency || slices.Contains(o.concurrency[:i], c) {
-			problems = append(problems, fmt.Errorf("--concurrency: %d: must be from 1 to %d, and each once", c, maxConcurrency))
-		}
-	}
-	return errors.Join(problems...)
 }
 
 // proxyServers is the number of endpoints to pick from.
@@ -117,13 +77,13 @@ type noop struct {
 	envoy   *envoyrun.Envoy
 }
 
-func newProxySetting(s *scene.Scene, options proxyOptions) (*proxySetting, error) {
+func newProxySetting(s *scene.Scene, options benchOptions) (*proxySetting, error) {
 	p := &proxySetting{}
 	return p, errors.Join(p.startWhole(s, options), p.startStreams(s, options))
 }
 
 // startWhole starts the servers of answers in one piece.
-func (p *proxySetting) startWhole(s *scene.Scene, options proxyOptions) error {
+func (p *proxySetting) startWhole(s *scene.Scene, options benchOptions) error {
 	var flags []string
 	if options.profile != "" {
 		flags = []string{"--enable-pprof"}
@@ -158,7 +118,7 @@ func (p *proxySetting) startWhole(s *scene.Scene, options proxyOptions) error {
 }
 
 // startStreams starts the servers of streams.
-func (p *proxySetting) startStreams(s *scene.Scene, options proxyOptions) error {
+func (p *proxySetting) startStreams(s *scene.Scene, options benchOptions) error {
 	slow := modelServers{Slots: maxConcurrency, Service: usageStreaming, Jitter: 0.2, Loose: true}
 	servers, err := p.slow.start(s, options, "stream-", slow, nil)
 	if err != nil {
@@ -175,7 +135,7 @@ func (p *proxySetting) startStreams(s *scene.Scene, options proxyOptions) error 
 }
 
 // start starts model servers, whose addresses it returns, and Weir before them.
-func (l *load) start(s *scene.Scene, options proxyOptions, prefix string, how modelServers, flags []string) ([]string, error) {
+func (l *load) start(s *scene.Scene, options benchOptions, prefix string, how modelServers, flags []string) ([]string, error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
 		return nil, err
@@ -214,28 +174,20 @@ func startNoop(s *scene.Scene, name string, with envoyrun.Options, request asked
 }
 
 // benchProxy measures, writes the tables, and reports whether the target is met.
-func benchProxy(s *scene.Scene, options proxyOptions, stdout, stderr io.Writer) (met bool, err error) {
+func benchProxy(s *scene.Scene, options benchOptions, stdout, stderr io.Writer) (met bool, err error) {
 	setting, err := newProxySetting(s, options)
 	if err != nil {
 		return false, err
 	}
 	bar := newProgress(stderr, len(options.concurrency)+1)
 	defer bar.end()
-	compare := func(name string, scenarios []loadgen.Scenario) (*loadgen.Comparison, error) {
-		for _, scenario := range scenarios { // fills connection pools and caches; not counted
-			if _, err := scenario.Run(s.Context(), 0); err != nil {
-				return nil, err
-			}
-		}
-		return loadgen.Interleave(s.Context(), options.rounds, scenarios, bar.begin(name))
-	}
 	all := make(map[int]*loadgen.Comparison)
 	for _, c := range options.concurrency {
-		if all[c], err = compare(fmt.Sprintf("%d in flight", c), setting.scenarios(c, options.length)); err != nil {
+		if all[c], err = compare(s.Context(), options.rounds, setting.scenarios(c, options.length), bar.begin(fmt.Sprintf("%d in flight", c))); err != nil {
 			return false, err
 		}
 	}
-	if all[inStreams], err = compare("streams", setting.streams(options.length)); err != nil {
+	if all[inStreams], err = compare(s.Context(), options.rounds, setting.streams(options.length), bar.begin("streams")); err != nil {
 		return false, err
 	}
 	if options.profile != "" {

@@ -74,9 +74,7 @@ func proxyRequest(model bool, bytes int) loadgen.Template {
 // right after the no-op's that it is compared with.
 func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadgen.Scenario {
 	one := func(name string, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template) loadgen.Scenario {
-		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
-			return p.load.measure(ctx, envoy, processor, request, concurrency, length)
-		}}
+		return p.load.scenario(name, envoy, processor, request, concurrency, length)
 	}
 	return []loadgen.Scenario{
 		one(proxyAlone, p.alone, nil, proxyRequest(true, smallBody)),

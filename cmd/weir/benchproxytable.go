@@ -45,25 +45,16 @@ var proxyPairs = [][2]string{
 
 // writeProxy writes the Markdown tables, one comparison for each number of requests in flight and one of the streams, and
 // reports whether the targets are met.
-func writeProxy(w io.Writer, options proxyOptions, all map[int]*loadgen.Comparison) bool {
+func writeProxy(w io.Writer, options benchOptions, all map[int]*loadgen.Comparison) bool {
 	writeSetting(w, options.rounds, options.length)
 	columns := []string{
 		figureRate, figureP50, figureP99, figureEnvoy, figureProcessor, figureBoth, figureModels, figureClient, figureChunk,
 	}
 	figures := newFigures([]string{"in flight", "scenario"}, columns)
-	add := func(label any, comparison *loadgen.Comparison) {
-		for _, scenario := range comparison.Scenarios {
-			cells := table.Row{label, scenario}
-			for _, figure := range columns {
-				cells = append(cells, cell(comparison.Of(scenario, figure).Median, figure))
-			}
-			figures.AppendRow(cells)
-		}
-	}
 	for _, c := range options.concurrency {
-		add(c, all[c])
+		addMedians(figures, all[c], columns, c)
 	}
-	add(fmt.Sprintf("%d streams", usageStreams), all[inStreams])
+	addMedians(figures, all[inStreams], columns, fmt.Sprintf("%d streams", usageStreams))
 	_, _ = fmt.Fprintln(w, figures.RenderMarkdown())
 	for _, pair := range proxyPairs {
 		writeRatios(w, options, all, pair[0], pair[1])
@@ -82,7 +73,7 @@ func writeProxyTargets(w io.Writer, all map[int]*loadgen.Comparison) bool {
 		}
 		ratio := comparison.Ratio(t.one, t.other, t.figure)
 		verdict := "met"
-		if !(math.Round(ratio.Median*100)/100 <= t.most) {
+		if !atMost(ratio, t.most) {
 			verdict, met = "MISSED", false
 		}
 		label := fmt.Sprint(t.inFlight)
@@ -107,7 +98,7 @@ func writeSetting(w io.Writer, rounds int, length time.Duration) {
 }
 
 // writeRatios writes a table of one scenario's figures over another's, in the same round.
-func writeRatios(w io.Writer, options proxyOptions, all map[int]*loadgen.Comparison, one, other string) {
+func writeRatios(w io.Writer, options benchOptions, all map[int]*loadgen.Comparison, one, other string) {
 	_, _ = fmt.Fprintf(w, "\n%s over %s, in pairs (lowest to highest):\n\n", one, other)
 	compared := []string{figureProcessor, figureEnvoy, figureBoth, figureP50, figureP99, figureRate}
 	ratios := newFigures([]string{"in flight"}, compared)

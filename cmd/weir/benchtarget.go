@@ -33,13 +33,16 @@ func floodTargets(with loadgen.Summary) []target {
 
 // writeTargets writes a line for each target and reports whether all are met.
 func writeTargets(w io.Writer, targets []target) bool {
-	all := true
+	all, width := true, 34
+	for _, t := range targets {
+		width = max(width, len(t.what))
+	}
 	for _, t := range targets {
 		verdict := "met"
 		if !t.met {
 			verdict, all = "MISSED", false
 		}
-		_, _ = fmt.Fprintf(w, "%-34s %20s   target: %-20s %s\n", t.what, t.got, t.want, verdict)
+		_, _ = fmt.Fprintf(w, "%-*s %20s   target: %-20s %s\n", width, t.what, t.got, t.want, verdict)
 	}
 	return all
 }

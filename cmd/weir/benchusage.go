@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/loadgen"
@@ -59,65 +56,25 @@ flows: { key: ["header:%s", "model"] }
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, upperBoundPerBackend: %[2]d }
 `, fairnessHeader, maxConcurrency)
 
-// usageOptions are the flags of `weir bench usage`.
-type usageOptions struct {
-	epp     string
-	rounds  int
-	length  time.Duration
-	profile string
-	assert  bool
-}
-
 // runBenchUsage is `weir bench usage`.
 func runBenchUsage(args []string, stdout, stderr io.Writer) int {
-	var options usageOptions
+	options := benchOptions{concurrency: []int{usageInFlight}}
 	set := flagSet("weir bench usage")
-	set.IntVar(&options.rounds, "rounds", 9, "rounds, 1 to 1000; fewer than 5 say little")
-	set.DurationVar(&options.length, "length", 1500*time.Millisecond, "time of one scenario in one round, 100ms to 1m")
-	set.StringVar(&options.profile, "cpu-profile", "", "`file` for a CPU profile of epp, from a further run with usage")
-	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
-	set.StringVar(&options.epp, "epp", "", eppFlag)
-	check := func() error {
-		return (&proxyOptions{rounds: options.rounds, length: options.length, concurrency: []int{usageInFlight}}).validate()
-	}
-	if code, ok := readFlags(set, usageAbout, args, check, stdout, stderr); !ok {
+	options.flags(set, "with usage")
+	if code, ok := readFlags(set, usageAbout, args, options.validate, stdout, stderr); !ok {
 		return code
 	}
-	met := false
-	code := onStage("bench usage", stderr, func(s *scene.Scene) (err error) {
-		met, err = benchUsage(s, options, stdout, stderr)
-		return err
+	return benchmark("usage", options.assert, stderr, func(s *scene.Scene) (met bool, err error) {
+		scenarios, profile, err := usageScenarios(s, options)
+		if err != nil {
+			return false, err
+		}
+		all, err := comparePlain(s, "usage", options, stderr, scenarios, profile)
+		if err != nil {
+			return false, err
+		}
+		return writeUsage(stdout, options, all), nil
 	})
-	if code == 0 && options.assert && !met {
-		return 1
-	}
-	return code
-}
-
-// benchUsage measures, writes the tables, and reports whether the targets are met.
-func benchUsage(s *scene.Scene, options usageOptions, stdout, stderr io.Writer) (met bool, err error) {
-	scenarios, profiled, err := usageScenarios(s, options)
-	if err != nil {
-		return false, err
-	}
-	bar := newProgress(stderr, 1)
-	defer bar.end()
-	for _, scenario := range scenarios { // fills connection pools and caches; not counted
-		if _, err := scenario.Run(s.Context(), 0); err != nil {
-			return false, err
-		}
-	}
-	all, err := loadgen.Interleave(s.Context(), options.rounds, scenarios, bar.begin("usage"))
-	if err != nil {
-		return false, err
-	}
-	bar.end()
-	if options.profile != "" {
-		if err := profiled(options.profile); err != nil {
-			return false, err
-		}
-	}
-	return writeUsage(stdout, options, all), nil
 }
 
 // usageSide is an Envoy with a Weir of its own, and its requests.
@@ -128,7 +85,7 @@ type usageSide struct {
 }
 
 // usageScenarios starts everything. The function that it returns records a CPU profile of epp.
-func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, func(string) error, error) {
+func usageScenarios(s *scene.Scene, options benchOptions) ([]loadgen.Scenario, func(string) error, error) {
 	small, chunks, named := proxyRequest(true, smallBody), usageStream(), usageNamedStream()
 	whole, profiled, err := usageSides(s, options, "whole", modelServers{}, usageInFlight, []usageSide{
 		{usageWithout, "recommended", envoyrun.WithoutUsage, small},
@@ -151,7 +108,7 @@ func usageScenarios(s *scene.Scene, options usageOptions) ([]loadgen.Scenario, f
 // usageSides starts model servers and all sides before them. The function that it returns records a CPU profile of the
 // second side's epp.
 func usageSides(
-	s *scene.Scene, options usageOptions, name string, how modelServers, inFlight int, sides []usageSide,
+	s *scene.Scene, options benchOptions, name string, how modelServers, inFlight int, sides []usageSide,
 ) ([]loadgen.Scenario, func(string) error, error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
@@ -179,12 +136,7 @@ func usageSides(
 			return nil, nil, err
 		}
 		l := &load{models: models, epp: epp}
-		scenarios = append(scenarios, loadgen.Scenario{
-			Name: side.scenario,
-			Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {
-				return l.measure(ctx, envoy, epp.Process, side.request, inFlight, options.length)
-			},
-		})
+		scenarios = append(scenarios, l.scenario(side.scenario, envoy, epp.Process, side.request, inFlight, options.length))
 		if i == 1 {
 			profiled = func(file string) error { return l.profile(s.Context(), envoy, side.request, inFlight, file) }
 		}
@@ -221,27 +173,12 @@ func usageNamedStream() loadgen.Template {
 }
 
 // writeUsage writes the Markdown tables, and reports whether the targets are met.
-func writeUsage(w io.Writer, options usageOptions, all *loadgen.Comparison) bool {
-	writeSetting(w, options.rounds, options.length)
-	columns := []string{figureRate, figureP50, figureEnvoy, figureProcessor, figureBoth}
-	figures := newFigures([]string{"scenario"}, columns)
-	for _, scenario := range all.Scenarios {
-		cells := table.Row{scenario}
-		for _, figure := range columns {
-			cells = append(cells, cell(all.Of(scenario, figure).Median, figure))
-		}
-		figures.AppendRow(cells)
-	}
-	_, _ = fmt.Fprintf(w, "%s\n\nEnvoy and processor together, in pairs (lowest to highest):\n\n", figures.RenderMarkdown())
-	met := true
+func writeUsage(w io.Writer, options benchOptions, all *loadgen.Comparison) bool {
+	writeMedians(w, options, all, figureRate, figureP50, figureEnvoy, figureProcessor, figureBoth)
+	_, _ = fmt.Fprint(w, "\nEnvoy and processor together, in pairs (lowest to highest):\n\n")
+	var targets []target
 	for _, pair := range usageTargets {
-		ratio := all.Ratio(pair.one, pair.other, figureBoth)
-		verdict := "met"
-		if ratio.Median > pair.most {
-			verdict, met = "MISSED", false
-		}
-		_, _ = fmt.Fprintf(w, "%-44s over %-31s %.2f (%.2f to %.2f)  target: at most %.2f  %s\n",
-			pair.one, pair.other, ratio.Median, ratio.Min, ratio.Max, pair.most, verdict)
+		targets = append(targets, ratioTarget(all, pair.one+" over "+pair.other, pair.one, pair.other, figureBoth, pair.most))
 	}
-	return met
+	return writeTargets(w, targets)
 }
