@@ -268,20 +268,13 @@ type importer struct {
 
 // importers has the systems by the names of --from.
 var importers = map[string]importer{
-	"dynamo":           {read: documentOnly(config.ImportDynamo)},
+	"dynamo":           {read: config.ImportDynamo},
 	"gie":              {read: config.ImportLLMD, chart: true},
 	"litellm":          {read: config.ImportLiteLLM, engines: true},
 	"llm-d":            {read: config.ImportLLMD, chart: true},
-	"mindrouter":       {read: documentOnly(config.ImportMindRouter)},
+	"mindrouter":       {read: config.ImportMindRouter},
 	"production-stack": {read: config.ImportProductionStack, engines: true},
-	"smg":              {read: documentOnly(config.ImportSMG)},
-}
-
-func documentOnly(read func([]byte) (config.Document, []string, error)) func([]byte) (config.Imported, error) {
-	return func(text []byte) (config.Imported, error) {
-		d, notes, err := read(text)
-		return config.Imported{Document: d, Notes: notes}, err
-	}
+	"smg":              {read: config.ImportSMG},
 }
 
 // importConfig prints another system's configuration as ours on stdout, and the notes on stderr. It writes the engines into

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -57,12 +55,9 @@ func TestForeignKeyInOurDocument(t *testing.T) {
 
 // The replacements of foreign keys consist of keys that exist, and docs/llm-d.md has each of them.
 func TestForeignKeysAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "llm-d.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := contents(t, "..", "..", "docs", "llm-d.md")
 	for key := range foreignKeys {
-		if !strings.Contains(string(page), "`"+key) {
+		if !strings.Contains(page, "`"+key) {
 			t.Errorf("docs/llm-d.md does not say what becomes of %s", key)
 		}
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -16,7 +15,7 @@ var dynamoPolicies = []string{"fcfs", "wspt"}
 // ImportDynamo converts a YAML file of Dynamo's policy-class queues to a document over the dynamo-drr profile. The notes
 // tell the operator what differs and what to consider. An unknown field or an impossible value is an error with its path in
 // the file; the error is Problems and lists all of them.
-func ImportDynamo(text []byte) (d Document, notes []string, err error) {
+func ImportDynamo(text []byte) (Imported, error) {
 	var file dynamoFile
 	root, problems := parseYAML(text)
 	dec := newDecoder(nil)
@@ -25,39 +24,35 @@ func ImportDynamo(text []byte) (d Document, notes []string, err error) {
 		dec.decode("", root, reflect.ValueOf(&file).Elem())
 	}
 	im := dynamoImport{models: slices.Sorted(maps.Keys(file.Models)), problems: dec.problems}
-	if im.document, err = Profile(ProfileDynamo); err != nil {
-		return Document{}, nil, err
+	var err error
+	if im.Document, err = Profile(ProfileDynamo); err != nil {
+		return Imported{}, err
 	}
 	im.profiles(&file, root != nil && len(problems) == 0)
-	im.problems = append(im.problems, im.theirs(im.document.problems())...)
+	im.problems = append(im.problems, im.theirs(im.Document.problems())...)
 	if problems := im.problems.locate(dec.lines); len(problems) > 0 {
-		return Document{}, nil, problems.err()
+		return Imported{}, problems.err()
 	}
 	im.offers()
-	return im.document, im.notes, nil
+	return im.Imported, nil
 }
 
 // dynamoImport is the state of an import.
 type dynamoImport struct {
-	document Document
+	Imported
 	models   []string // those with profiles of their own
 	places   []string // the path of each class of the document in the file
 	problems Problems
-	notes    []string
-}
-
-func (im *dynamoImport) note(format string, args ...any) {
-	im.notes = append(im.notes, fmt.Sprintf(format, args...))
 }
 
 // profiles converts the profiles of a file, which may be empty.
 func (im *dynamoImport) profiles(file *dynamoFile, given bool) {
-	policy := &im.document.PolicyClass
+	policy := &im.Document.PolicyClass
 	own := dynamoProfile{file.DefaultFamily, file.Buckets, file.Classes}
 	switch {
 	case !given:
 	case len(file.Models) > 0 && reflect.DeepEqual(own, dynamoProfile{}): // Dynamo's class where no profile is
-		im.document.Classes = []Class{{Name: dynamoSynthetic, Quantum: 1}}
+		im.Document.Classes = []Class{{Name: dynamoSynthetic, Quantum: 1}}
 		im.places = []string{""}
 		im.note("models: there is no profile for other models: they have one class, %q", dynamoSynthetic)
 	default:
@@ -98,7 +93,7 @@ func (im *dynamoImport) profile(path, model string, p dynamoProfile) {
 		place := index(path+"policy_classes", i)
 		class := im.class(place+".", c)
 		class.Model = model
-		im.document.Classes, im.places = append(im.document.Classes, class), append(im.places, place)
+		im.Document.Classes, im.places = append(im.Document.Classes, class), append(im.places, place)
 	}
 }
 
@@ -158,7 +153,7 @@ var classKey = regexp.MustCompile(`^classes\[([0-9]+)\]\.([A-Za-z]+)$`)
 
 // offers notes hints for the operator, and the warnings about the document itself.
 func (im *dynamoImport) offers() {
-	d := &im.document
+	d := &im.Document
 	busy := false
 	for i, c := range d.Classes {
 		busy = busy || c.BusyTokens != nil || c.BusyFraction != nil

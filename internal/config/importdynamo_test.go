@@ -1,64 +1,23 @@
 package config
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// The files in testdata/dynamo become the documents and notes beside them. A document reads back from its own text.
-func TestImportDynamo(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "dynamo", "*.yaml"))
-	if err != nil || len(files) < 4 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, notes, err := ImportDynamo(text)
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		written, err := d.MarshalOverlay()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := Load(source(string(written))); err != nil || !reflect.DeepEqual(back, d) {
-			t.Errorf("%s: read back: %v\n%s", file, err, written)
-		}
-		var out bytes.Buffer
-		out.Write(written)
-		for _, note := range notes {
-			fmt.Fprintf(&out, "# note: %s\n", note)
-		}
-		golden(t, strings.TrimSuffix(file, ".yaml")+".txt", out.Bytes())
-	}
-}
+var dynamoSections = []reflect.Type{reflect.TypeFor[dynamoFile](), reflect.TypeFor[dynamoBucket](), reflect.TypeFor[dynamoClass]()}
 
 // Every field of Dynamo's file arrives as the key that stands for it.
 func TestImportDynamoConvertsEveryField(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "dynamo", "families.yaml"))
+	text := contents(t, "testdata", "dynamo", "families.yaml")
+	wantNamed(t, "testdata/dynamo/families.yaml", text+"models", dynamoSections...)
+	im, err := ImportDynamo([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, section := range []reflect.Type{reflect.TypeFor[dynamoFile](), reflect.TypeFor[dynamoBucket](), reflect.TypeFor[dynamoClass]()} {
-		for _, name := range fieldNames(section) {
-			if !strings.Contains(string(text), name) && name != "models" {
-				t.Errorf("testdata/dynamo/families.yaml does not have %s", name)
-			}
-		}
-	}
-	d, _, err := ImportDynamo(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := im.Document
 	if p := d.PolicyClass; p.DefaultFamily != "standard" || !slices.Equal(p.UncachedBuckets, []Bucket{{0, "cached"}, {3072, "uncached"}}) {
 		t.Errorf("%+v", p)
 	}
@@ -79,10 +38,10 @@ func TestImportDynamoConvertsEveryField(t *testing.T) {
 func TestImportDynamoProblems(t *testing.T) {
 	const head = "default_policy_family: std\nuncached_isl_buckets: [ { min_tokens: 0, bucket: cached }, { min_tokens: 64, bucket: uncached } ]\npolicy_classes:\n"
 	const cells = "- { name: a, policy_family: std, cache_bucket: cached, quantum: 1 }\n- { name: b, policy_family: std, cache_bucket: uncached, quantum: 1 }\n"
-	if _, _, err := ImportDynamo([]byte(head + cells)); err != nil {
+	if _, err := ImportDynamo([]byte(head + cells)); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string][]string{
+	wantProblems(t, ImportDynamo, map[string][]string{
 		head + "- { name: a, policy_family: std, cache_bucket: cached, quantum: 1 }\n": {
 			`uncached_isl_buckets: must each have a class of every family: "uncached" has none in the family "std" (line 2)`,
 		},
@@ -156,65 +115,18 @@ func TestImportDynamoProblems(t *testing.T) {
 			`models.m.policy_classes: must have a class`, `models.m.default_policy_family: "": must be the family of requests that name none`,
 		},
 		"[": {"not YAML: line 1: did not find expected node content"},
-	} {
-		_, _, err := ImportDynamo([]byte(text))
-		got := problemsOf(t, err)
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s\ngot\n%s\nwant\n%s", text, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	}
+	})
 }
 
 // The page about coming from Dynamo names every field of Dynamo's file, and its example can be imported.
 func TestDynamoPage(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "dynamo.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(text)
-	for _, fields := range []reflect.Type{reflect.TypeFor[dynamoFile](), reflect.TypeFor[dynamoBucket](), reflect.TypeFor[dynamoClass]()} {
-		for _, name := range fieldNames(fields) {
-			if !strings.Contains(page, name) {
-				t.Errorf("docs/dynamo.md does not name %s", name)
-			}
-		}
-	}
+	page := contents(t, "..", "..", "docs", "dynamo.md")
+	wantNamed(t, "docs/dynamo.md", page, dynamoSections...)
 	_, example, _ := strings.Cut(page, "# policy.yaml\n")
 	example, _, ok := strings.Cut(example, "```")
-	if d, _, err := ImportDynamo([]byte(example)); err != nil || !ok || len(d.Classes) != 2 {
+	if im, err := ImportDynamo([]byte(example)); err != nil || !ok || len(im.Document.Classes) != 2 {
 		t.Errorf("the example: %v", err)
 	}
-}
-
-// The import returns for any file, and its result is a valid document that reads back from its own text.
-func FuzzImportDynamo(f *testing.F) {
-	for _, name := range []string{"families", "models", "alone", "empty"} {
-		text, err := os.ReadFile(filepath.Join("testdata", "dynamo", name+".yaml"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	f.Add([]byte("models: { \"\": { policy_classes: [ { name: a, quantum: 1 } ], default_policy_family: a }, \"a.b\": null }"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		d, _, err := ImportDynamo(text)
-		if err != nil {
-			return
-		}
-		written, err := d.MarshalOverlay()
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := Load(source(string(written)))
-		if err != nil {
-			t.Fatalf("%v\nin\n%s", err, written)
-		}
-		if !reflect.DeepEqual(back, d) {
-			t.Fatalf("got  %+v\nwant %+v\nby\n%s", back, d, written)
-		}
-	})
 }
 
 // Without a file there is one class, called default, and without an engine a request fails at once.

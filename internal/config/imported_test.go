@@ -1,70 +1,16 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// Each file of another system in testdata gives the document, the engines and the notes beside it; the document reads back.
-// No secret is printed.
-func TestImportsWithEngines(t *testing.T) {
-	for pattern, read := range map[string]func([]byte) (Imported, error){
-		"litellm/*.yaml": ImportLiteLLM, "llm-d/*.yaml": ImportLLMD, "production-stack/*.args": ImportProductionStack,
-	} {
-		files, err := filepath.Glob(filepath.Join("testdata", filepath.FromSlash(pattern)))
-		if err != nil || len(files) < 2 {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			im, err := read(text)
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			overlay, err := im.Document.MarshalOverlay()
-			if err != nil {
-				t.Fatal(err)
-			}
-			written, err := im.Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if back, err := Load(source(string(overlay))); err != nil || !reflect.DeepEqual(back, im.Document) {
-				t.Errorf("%s: read back: %v\n%s", file, err, written)
-			}
-			engines, err := MarshalEngines(im.Engines)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			fmt.Fprintf(&out, "%s---\n%s", written, engines)
-			for _, note := range im.Notes {
-				fmt.Fprintf(&out, "# note: %s\n", note)
-			}
-			if strings.Contains(out.String(), "secret") {
-				t.Errorf("%s: a secret is printed:\n%s", file, &out)
-			}
-			golden(t, strings.TrimSuffix(file, filepath.Ext(file))+".txt", out.Bytes())
-		}
-	}
-}
-
 // The contents of LiteLLM's file arrive: engines with their slots and models, models with weights, aliases, shares and limits.
 func TestImportLiteLLMConverts(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "litellm", "team.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	im, err := ImportLiteLLM(text)
+	im, err := ImportLiteLLM([]byte(contents(t, "testdata", "litellm", "team.yaml")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,26 +144,4 @@ func TestImportProductionStackNamesEveryArgument(t *testing.T) {
 			t.Errorf("--%s: %v, %q", name, err, im.Notes)
 		}
 	}
-}
-
-func FuzzImportsWithEngines(f *testing.F) {
-	for _, pattern := range []string{"testdata/litellm/*.yaml", "testdata/llm-d/*.yaml", "testdata/production-stack/*.args"} {
-		files, _ := filepath.Glob(pattern)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(text)
-		}
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, read := range []func([]byte) (Imported, error){ImportLiteLLM, ImportLLMD, ImportProductionStack} {
-			if im, err := read(text); err == nil {
-				if _, err := im.Marshal(); err != nil {
-					t.Errorf("%v of %q", err, text)
-				}
-			}
-		}
-	})
 }

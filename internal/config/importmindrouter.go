@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -55,33 +54,28 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // mindrouter-fairshare profile. The notes tell the operator what is ignored, what differs and what to consider. A line that is
 // no variable, and an impossible value of one that is converted, is an error with its name and line; the error is Problems
 // and lists all of them.
-func ImportMindRouter(text []byte) (d Document, notes []string, err error) {
+func ImportMindRouter(text []byte) (Imported, error) {
 	im := mindRouterImport{lines: map[string]int{}, values: map[string]string{}}
-	if d, err = Profile(ProfileMindRouter); err != nil {
-		return Document{}, nil, err
+	var err error
+	if im.Document, err = Profile(ProfileMindRouter); err != nil {
+		return Imported{}, err
 	}
-	im.document = d
 	im.read(string(text))
 	im.convert()
 	if problems := im.problems.locate(im.lines); len(problems) > 0 {
-		return Document{}, nil, problems.err()
+		return Imported{}, problems.err()
 	}
 	im.considers()
-	return im.document, im.notes, nil
+	return im.Imported, nil
 }
 
 // mindRouterImport is the state of an import.
 type mindRouterImport struct {
-	document Document
+	Imported
 	names    []string // in the order of the file
 	values   map[string]string
 	lines    map[string]int
 	problems Problems
-	notes    []string
-}
-
-func (im *mindRouterImport) note(format string, args ...any) {
-	im.notes = append(im.notes, fmt.Sprintf(format, args...))
 }
 
 // read reads the variables as a shell or a container's env file has them: with or without export, quotes and comments. Of a name
@@ -150,15 +144,15 @@ func (im *mindRouterImport) set(v *mindRouterVariable) {
 	}
 	switch {
 	case v.points == nil:
-		v.into(&im.document, value)
+		v.into(&im.Document, value)
 	case value%One != 0:
 		im.problems.add(v.name, im.values[v.name], "must be a whole number")
 		return
 	default:
-		*v.points(&im.document.Scheduling.MindRouter) = int64(value / One)
+		*v.points(&im.Document.Scheduling.MindRouter) = int64(value / One)
 	}
 	var problems Problems
-	errors.As(im.document.Validate(), &problems)
+	errors.As(im.Document.Validate(), &problems)
 	for _, p := range problems {
 		if p.Path == v.key {
 			im.problems.add(v.name, im.values[v.name], "%s", p.Message)
@@ -169,11 +163,11 @@ func (im *mindRouterImport) set(v *mindRouterVariable) {
 // considers notes hints for the operator.
 func (im *mindRouterImport) considers() {
 	profile, err := Profile(ProfileMindRouter)
-	if err == nil && reflect.DeepEqual(profile, im.document) {
+	if err == nil && reflect.DeepEqual(profile, im.Document) {
 		im.note("no variable changes a default of profile %s", ProfileMindRouter)
 	}
 	im.note("flows.role takes the user's role from %s, which the issuer of the tokens must set; without a role the weight is 1",
-		strings.Join(im.document.Flows.Role, ", "))
+		strings.Join(im.Document.Flows.Role, ", "))
 	im.note("flows.key takes the user from the request header %s, which the gateway must set or strip",
-		strings.TrimPrefix(im.document.Flows.Key[0], SourceHeader))
+		strings.TrimPrefix(im.Document.Flows.Key[0], SourceHeader))
 }

@@ -1,47 +1,13 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-// Each file in testdata/mindrouter gives the document and the notes beside it, and the document reads back.
-func TestImportMindRouter(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "mindrouter", "*.env"))
-	if err != nil || len(files) < 3 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, notes, err := ImportMindRouter(text)
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		written, err := d.MarshalOverlay()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := Load(source(string(written))); err != nil || !reflect.DeepEqual(back, d) {
-			t.Errorf("%s: read back: %v\n%s", file, err, written)
-		}
-		var out bytes.Buffer
-		out.Write(written)
-		for _, note := range notes {
-			fmt.Fprintf(&out, "# note: %s\n", note)
-		}
-		golden(t, strings.TrimSuffix(file, ".env")+".txt", out.Bytes())
-	}
-}
 
 // The values of MindRouter's document are the profile's, and other ones arrive as the keys that stand for them. No variable goes
 // unmentioned, and no value of one that is none of the scheduler's is printed.
@@ -61,42 +27,43 @@ func TestImportMindRouterConverts(t *testing.T) {
 	}
 	for term, points := range map[string]string{"MODEL_LOADED": "100", "LOW_UTILIZATION": "50", "SHORT_QUEUE": "30", "HIGH_THROUGHPUT": "20"} {
 		text = strings.Replace(text, term+"=7", term+"="+points, 1)
-		d, _, err := ImportMindRouter([]byte("SCHEDULER_SCORE_" + term + "=7"))
+		im, err := ImportMindRouter([]byte("SCHEDULER_SCORE_" + term + "=7"))
 		key := map[string]string{"MODEL_LOADED": "loaded", "LOW_UTILIZATION": "utilisation", "SHORT_QUEUE": "queue", "HIGH_THROUGHPUT": "throughput"}[term]
-		if changed := Changed(profile, d); err != nil || !slices.Equal(changed, []string{"scheduling.mindrouter." + key}) {
+		if changed := Changed(profile, im.Document); err != nil || !slices.Equal(changed, []string{"scheduling.mindrouter." + key}) {
 			t.Errorf("%s: %v, changed: %v", term, err, changed)
 		}
 	}
-	d, notes, err := ImportMindRouter([]byte(text + "PASSWORD=hunter2\n"))
-	if err != nil || !reflect.DeepEqual(d, profile) {
-		t.Errorf("%v, changed: %v", err, Changed(profile, d))
+	im, err := ImportMindRouter([]byte(text + "PASSWORD=hunter2\n"))
+	if err != nil || !reflect.DeepEqual(im.Document, profile) {
+		t.Errorf("%v, changed: %v", err, Changed(profile, im.Document))
 	}
 	for _, v := range mindRouterVariables {
-		if strings.Contains(strings.Join(notes, "\n"), v.name) {
+		if strings.Contains(strings.Join(im.Notes, "\n"), v.name) {
 			t.Errorf("%s is noted", v.name)
 		}
 	}
-	if said := strings.Join(notes, "\n"); !strings.Contains(said, "PASSWORD") || strings.Contains(said, "hunter2") {
+	if said := strings.Join(im.Notes, "\n"); !strings.Contains(said, "PASSWORD") || strings.Contains(said, "hunter2") {
 		t.Errorf("notes: %s", said)
 	}
 	for _, role := range []string{"student", "staff", "faculty", "admin"} {
-		d, _, err := ImportMindRouter([]byte("SCHEDULER_WEIGHT_" + strings.ToUpper(role) + "=2.5"))
-		if changed := Changed(profile, d); err != nil || d.Roles[role].Weight != mustDecimal("2.5") || len(changed) != 1 {
+		im, err := ImportMindRouter([]byte("SCHEDULER_WEIGHT_" + strings.ToUpper(role) + "=2.5"))
+		if changed := Changed(profile, im.Document); err != nil || im.Document.Roles[role].Weight != mustDecimal("2.5") || len(changed) != 1 {
 			t.Errorf("%s: %v, changed: %v", role, err, changed)
 		}
 	}
 	if again, _ := Profile(ProfileMindRouter); !reflect.DeepEqual(again, profile) {
 		t.Error("the import has changed the profile")
 	}
-	d, _, err = ImportMindRouter([]byte("SCHEDULER_FAIRNESS_WINDOW=10\nSCHEDULER_FAIRNESS_WINDOW=0090.5 # s\nSCHEDULER_DEPRIORITIZE_THRESHOLD = \"0.75\"\n"))
-	if err != nil || d.Flows.FairShare.Window != Duration(90500*time.Millisecond) || d.Flows.FairShare.Threshold != mustDecimal("0.75") {
-		t.Errorf("%v, %+v", err, d.Flows.FairShare)
+	im, err = ImportMindRouter([]byte("SCHEDULER_FAIRNESS_WINDOW=10\nSCHEDULER_FAIRNESS_WINDOW=0090.5 # s\nSCHEDULER_DEPRIORITIZE_THRESHOLD = \"0.75\"\n"))
+	share := im.Document.Flows.FairShare
+	if err != nil || share.Window != Duration(90500*time.Millisecond) || share.Threshold != mustDecimal("0.75") {
+		t.Errorf("%v, %+v", err, share)
 	}
 }
 
 // Every problem is named with its variable, its value and its line.
 func TestImportMindRouterProblems(t *testing.T) {
-	for text, want := range map[string][]string{
+	wantProblems(t, ImportMindRouter, map[string][]string{
 		"SCHEDULER_DEPRIORITIZE_THRESHOLD=0.4\n":                       {`SCHEDULER_DEPRIORITIZE_THRESHOLD: "0.4": must be from 0.5 to 1 (line 1)`},
 		"SCHEDULER_SCORE_SHORT_QUEUE=1.5":                              {`SCHEDULER_SCORE_SHORT_QUEUE: "1.5": must be a whole number (line 1)`},
 		"SCHEDULER_SCORE_MODEL_LOADED=10001":                           {`SCHEDULER_SCORE_MODEL_LOADED: "10001": must be from 0 to 10000 (line 1)`},
@@ -107,35 +74,5 @@ func TestImportMindRouterProblems(t *testing.T) {
 		"SCHEDULER_FAIRNESS_WINDOW=99999999999":                        {`SCHEDULER_FAIRNESS_WINDOW: "99999999999": must be a number (line 1)`},
 		"A=1\nnonsense\n=x\nSCHEDULER_DEPRIORITIZE_THRESHOLD: 0.5\n":   {"must be NAME=VALUE (line 2)", "must be NAME=VALUE (line 3)", "must be NAME=VALUE (line 4)"},
 		"weights:\n  student: 1\nSCHEDULER_DEPRIORITIZE_THRESHOLD=1.1": {"must be NAME=VALUE (line 1)", "must be NAME=VALUE (line 2)", `SCHEDULER_DEPRIORITIZE_THRESHOLD: "1.1": must be from 0.5 to 1 (line 3)`},
-	} {
-		_, _, err := ImportMindRouter([]byte(text))
-		if got := problemsOf(t, err); !slices.Equal(got, want) {
-			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
-		}
-	}
-}
-
-// The import returns for any file, and its result is a valid document that reads back from its own text.
-func FuzzImportMindRouter(f *testing.F) {
-	for _, name := range []string{"document", "changed", "empty"} {
-		text, err := os.ReadFile(filepath.Join("testdata", "mindrouter", name+".env"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	f.Add([]byte("export \xff=\"\nA='b\nSCHEDULER_FAIRNESS_WINDOW=1'"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		d, _, err := ImportMindRouter(text)
-		if err != nil {
-			return
-		}
-		written, err := d.MarshalOverlay()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if back, err := Load(source(string(written))); err != nil || !reflect.DeepEqual(back, d) {
-			t.Fatalf("%v\nin\n%s", err, written)
-		}
 	})
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -19,26 +18,27 @@ const smgTenantHeader = "x-smg-tenant-id"
 // ImportSMG converts a YAML file of SMG's priority scheduler to a document over the smg-priority profile. The notes
 // tell the operator what is ignored, what differs and what to consider. An unknown field or an impossible value is an
 // error with its path in the file; the error is Problems and lists all of them.
-func ImportSMG(text []byte) (d Document, notes []string, err error) {
+func ImportSMG(text []byte) (Imported, error) {
 	file, prefix, dec := readSMG(text)
 	im := smgImport{file: file, prefix: prefix, problems: dec.problems}
-	if im.document, err = Profile(ProfileSMG); err != nil {
-		return Document{}, nil, err
+	var err error
+	if im.Document, err = Profile(ProfileSMG); err != nil {
+		return Imported{}, err
 	}
 	im.classes()
 	im.tenants()
 	im.others()
 	if problems := im.problems.locate(dec.lines); len(problems) > 0 {
-		return Document{}, nil, problems.err()
+		return Imported{}, problems.err()
 	}
-	if err := im.document.Validate(); err != nil { // what the file's own checks above have let through
-		return Document{}, nil, err
+	if err := im.Document.Validate(); err != nil { // what the file's own checks above have let through
+		return Imported{}, err
 	}
 	if profile, err := Profile(ProfileSMG); err == nil {
-		im.document.ReplaceTiers = !reflect.DeepEqual(im.document.Tiers, profile.Tiers)
+		im.Document.ReplaceTiers = !reflect.DeepEqual(im.Document.Tiers, profile.Tiers)
 	}
 	im.offers()
-	return im.document, im.notes, nil
+	return im.Imported, nil
 }
 
 // readSMG decodes the file. prefix is the path of its fields.
@@ -70,15 +70,10 @@ func keysOf(root *yaml.Node) []string {
 
 // smgImport is the state of an import.
 type smgImport struct {
+	Imported
 	file     smgFile
 	prefix   string
-	document Document
 	problems Problems
-	notes    []string
-}
-
-func (im *smgImport) note(format string, args ...any) {
-	im.notes = append(im.notes, fmt.Sprintf(format, args...))
 }
 
 // classes changes the tiers. SMG replaces a whole class that the file names; here, values that the file does not give
@@ -91,15 +86,15 @@ func (im *smgImport) classes() {
 			im.problems.add(path, name, "must be one of %s%s", strings.Join(smgClasses, ", "), spelling.Suggest(name, smgClasses))
 			continue
 		}
-		im.class(path+".", im.file.Classes[name], &im.document.Tiers[rank])
+		im.class(path+".", im.file.Classes[name], &im.Document.Tiers[rank])
 	}
 	total, largest := int64(0), int64(1)
-	for _, t := range im.document.Tiers {
+	for _, t := range im.Document.Tiers {
 		total += *t.QueueSize
 		largest = max(largest, *t.QueueSize)
 	}
-	im.document.FairRequestQueue.TotalCapacity = max(1, total)
-	im.document.FairRequestQueue.FlowCapacity = largest
+	im.Document.FairRequestQueue.TotalCapacity = max(1, total)
+	im.Document.FairRequestQueue.FlowCapacity = largest
 }
 
 func (im *smgImport) class(path string, c smgClass, t *Tier) {

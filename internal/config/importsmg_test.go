@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,24 +11,17 @@ import (
 // notes.
 func imported(t *testing.T, text string) (overlay string, notes []string) {
 	t.Helper()
-	d, notes, err := ImportSMG([]byte(text))
+	im, err := ImportSMG([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := d.MarshalOverlay()
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := Load(source(string(written)))
-	if err != nil || !reflect.DeepEqual(back, d) {
-		t.Errorf("read back: %v\n%s", err, written)
-	}
+	written := wantReadsBack(t, im.Document)
 	const head = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\nprofile: smg-priority\n"
-	body, ok := strings.CutPrefix(string(written), head)
+	body, ok := strings.CutPrefix(written, head)
 	if !ok {
 		t.Errorf("no head in\n%s", written)
 	}
-	return body, notes
+	return body, im.Notes
 }
 
 // has reports whether a note begins with the text.
@@ -133,7 +124,7 @@ func TestImportSMGNotes(t *testing.T) {
 
 // Impossible values are errors with their path and line in SMG's file, all of them at once.
 func TestImportSMGProblems(t *testing.T) {
-	for text, want := range map[string][]string{
+	wantProblems(t, ImportSMG, map[string][]string{
 		"clases: {}": {"clases: unknown field (did you mean classes?) (line 1)"},
 		"priority_scheduler: { clases: {} }\nother: 1": {
 			"priority_scheduler.clases: unknown field (did you mean classes?) (line 1)", "other: unknown field (line 2)",
@@ -169,56 +160,13 @@ func TestImportSMGProblems(t *testing.T) {
 			`tenant_header_name: "a b": must be the name of a header (line 3)`,
 		},
 		"[": {"not YAML: line 1: did not find expected node content"},
-	} {
-		_, _, err := ImportSMG([]byte(text))
-		got := problemsOf(t, err)
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: got\n%s", text, strings.Join(got, "\n"))
-		}
-	}
-}
-
-// The import returns for any file, and its result is a valid document that reads back from its own text.
-func FuzzImportSMG(f *testing.F) {
-	f.Add([]byte("classes: { interactive: { reserved_floor: 128, queue_timeout_secs: 30, can_preempt: true } }"))
-	f.Add([]byte("priority_scheduler: { tenant_policies: { \"header:a\": { max_class: bulk } }, capacity: 3 }"))
-	f.Add([]byte("classes: &c { bulk: &b { reserved_per_slot: 0.000001 }, default: *b, system: { reserved: 65535 } }"))
-	f.Add([]byte("tenant_policies: { \"\\x85\": { max_class: system }, \"null\": { max_class: bulk } }\ntenant_header_name: X"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		d, _, err := ImportSMG(text)
-		if err != nil {
-			return
-		}
-		written, err := d.MarshalOverlay()
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := Load(source(string(written)))
-		if err != nil {
-			t.Fatalf("%v\nin\n%s", err, written)
-		}
-		if !reflect.DeepEqual(back, d) {
-			t.Fatalf("got  %+v\nwant %+v\nby\n%s", back, d, written)
-		}
 	})
 }
 
 // The page about migrating from SMG names every field of SMG's file, and its example is valid.
 func TestSMGPage(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "smg.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(text)
-	for _, fields := range []reflect.Type{reflect.TypeFor[smgClass](), reflect.TypeFor[smgTenant]()} {
-		for _, name := range fieldNames(fields) {
-			if !strings.Contains(page, name) {
-				t.Errorf("docs/smg.md does not name %s", name)
-			}
-		}
-	}
+	page := contents(t, "..", "..", "docs", "smg.md")
+	wantNamed(t, "docs/smg.md", page, reflect.TypeFor[smgClass](), reflect.TypeFor[smgTenant]())
 	_, example, _ := strings.Cut(page, "```yaml\napiVersion:")
 	example, _, ok := strings.Cut(example, "```")
 	if _, err := Load(source("apiVersion:" + example)); err != nil || !ok {

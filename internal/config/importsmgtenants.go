@@ -40,10 +40,10 @@ func (im *smgImport) tenants() {
 			continue
 		}
 		named[tenant] = key
-		if im.document.TenantPolicies == nil {
-			im.document.TenantPolicies = map[string]TenantPolicy{}
+		if im.Document.TenantPolicies == nil {
+			im.Document.TenantPolicies = map[string]TenantPolicy{}
 		}
-		im.document.TenantPolicies[tenant] = TenantPolicy{MaxClass: class}
+		im.Document.TenantPolicies[tenant] = TenantPolicy{MaxClass: class}
 	}
 	im.tenantHeader(header)
 }
@@ -69,7 +69,7 @@ func (im *smgImport) tenantHeader(needed bool) {
 			im.problems.add(im.prefix+"tenant_header_name", name, "must be the name of a header")
 		}
 	}
-	im.document.Flows.Key = []string{SourceHeader + name, SourceModel}
+	im.Document.Flows.Key = []string{SourceHeader + name, SourceModel}
 	im.note("flows.key trusts the request header %s to name the tenant: the gateway must set it, or strip it from "+
 		"requests of clients", name)
 }
@@ -78,7 +78,7 @@ func (im *smgImport) tenantHeader(needed bool) {
 func (im *smgImport) others() {
 	if class := im.file.DefaultMaxClass; class != nil {
 		im.problems.oneOf(im.prefix+"default_max_class", *class, smgClasses)
-		im.document.Criticality.MaxClass = *class
+		im.Document.Criticality.MaxClass = *class
 	}
 	if on := im.file.Enabled; on != nil && !*on {
 		im.note("%senabled: false: ignored: the imported scheduler is on here", im.prefix)
@@ -106,7 +106,7 @@ const noFallback = "the capacity is that of the ready backends (slots, or slotsP
 
 // offers notes changes that the operator may want, and the warnings about the document itself.
 func (im *smgImport) offers() {
-	for _, w := range im.document.warnings(true) {
+	for _, w := range im.Document.warnings(true) {
 		im.note("in the new file: %s", w.Error())
 	}
 	im.note("a request whose queue timeout is over gets 503, as in SMG from 1.13 on; for the earlier 408, which some " +

@@ -1,0 +1,148 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// importing has the files of each system in testdata, at least so many, and what reads them.
+var importing = []struct {
+	files string
+	least int
+	read  func([]byte) (Imported, error)
+}{
+	{"dynamo/*.yaml", 4, ImportDynamo},
+	{"litellm/*.yaml", 2, ImportLiteLLM},
+	{"llm-d/*.yaml", 2, ImportLLMD},
+	{"mindrouter/*.env", 3, ImportMindRouter},
+	{"production-stack/*.args", 2, ImportProductionStack},
+}
+
+// contents returns the text of a file of the repository.
+func contents(t testing.TB, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// wantReadsBack fails the test unless a document is valid, and the same when it is read from its own text, which it returns.
+func wantReadsBack(t *testing.T, d Document) string {
+	t.Helper()
+	written, err := d.MarshalOverlay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(source(string(written)))
+	if err != nil || !reflect.DeepEqual(back, d) {
+		t.Fatalf("read back: %v\ngot  %+v\nwant %+v\nby\n%s", err, back, d, written)
+	}
+	return string(written)
+}
+
+// wantProblems reads each text, which has these problems and no others, in any order.
+func wantProblems(t *testing.T, read func([]byte) (Imported, error), texts map[string][]string) {
+	t.Helper()
+	for text, want := range texts {
+		_, err := read([]byte(text))
+		got := problemsOf(t, err)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s\ngot\n%s\nwant\n%s", text, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// wantNamed fails the test unless a text has each field of another system's file.
+func wantNamed(t *testing.T, in, text string, sections ...reflect.Type) {
+	t.Helper()
+	for _, section := range sections {
+		for _, name := range fieldNames(section) {
+			if !strings.Contains(text, name) {
+				t.Errorf("%s does not name %s", in, name)
+			}
+		}
+	}
+}
+
+// Each file of another system in testdata gives the document, the engines and the notes beside it; the document reads back.
+// No secret is printed.
+func TestImports(t *testing.T) {
+	for _, system := range importing {
+		files, err := filepath.Glob(filepath.Join("testdata", filepath.FromSlash(system.files)))
+		if err != nil || len(files) < system.least {
+			t.Fatalf("%s: %d files, %v", system.files, len(files), err)
+		}
+		for _, file := range files {
+			im, err := system.read([]byte(contents(t, file)))
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			wantReadsBack(t, im.Document)
+			written, err := im.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := bytes.NewBuffer(written)
+			if len(im.Engines) > 0 {
+				engines, err := MarshalEngines(im.Engines)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(out, "---\n%s", engines)
+			}
+			for _, note := range im.Notes {
+				fmt.Fprintf(out, "# note: %s\n", note)
+			}
+			if strings.Contains(out.String(), "secret") {
+				t.Errorf("%s: a secret is printed:\n%s", file, out)
+			}
+			golden(t, strings.TrimSuffix(file, filepath.Ext(file))+".txt", out.Bytes())
+		}
+	}
+}
+
+// An import returns for any file, and its result is a valid document that reads back from its own text.
+func FuzzImports(f *testing.F) {
+	for _, system := range importing {
+		files, _ := filepath.Glob(filepath.Join("testdata", filepath.FromSlash(system.files)))
+		for _, file := range files {
+			f.Add([]byte(contents(f, file)))
+		}
+	}
+	for _, text := range []string{
+		"models: { \"\": { policy_classes: [ { name: a, quantum: 1 } ], default_policy_family: a }, \"a.b\": null }",
+		"export \xff=\"\nA='b\nSCHEDULER_FAIRNESS_WINDOW=1'",
+		"classes: { interactive: { reserved_floor: 128, queue_timeout_secs: 30, can_preempt: true } }",
+		"priority_scheduler: { tenant_policies: { \"header:a\": { max_class: bulk } }, capacity: 3 }",
+		"classes: &c { bulk: &b { reserved_per_slot: 0.000001 }, default: *b, system: { reserved: 65535 } }",
+		"tenant_policies: { \"\\x85\": { max_class: system }, \"null\": { max_class: bulk } }\ntenant_header_name: X",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		reads := []func([]byte) (Imported, error){ImportSMG}
+		for _, system := range importing {
+			reads = append(reads, system.read)
+		}
+		for _, read := range reads {
+			im, err := read(text)
+			if err != nil {
+				continue
+			}
+			wantReadsBack(t, im.Document)
+			if _, err := im.Marshal(); err != nil {
+				t.Errorf("%v of %q", err, text)
+			}
+		}
+	})
+}
