@@ -4,14 +4,14 @@ import (
 	"time"
 )
 
-// Some disciplines charge requests that do not wait, or correct charges later. For them a flow is active while it has
-// anything queued or in flight, and the queue must be informed of every dispatch and its end. Active flows are always
-// known. Of the others, the last keptFlows of a class are kept with the discipline's state, and the last keptUnder
-// under each active flow; the rest start over when they return. With none this costs nothing, since requests in flight do
-// not matter to it. Classes, which the configuration lists, are always known.
+// Some disciplines charge requests that do not wait, or correct charges later. For them a flow is active while it has a
+// request queued or in flight, and the queue must learn of every dispatch and its end. Active flows are always known.
+// The last keptFlows inactive flows of a class, and the last keptUnder under each active flow, are kept with the
+// discipline's state; all others start over when they return. Discipline none ignores requests in flight, so this costs
+// it nothing. Configured classes are always known.
 
-// Bypassed must be called for each request that is dispatched without waiting. In wfq it leaves no tag (the seed), and is
-// not counted as in flight; it counts for the promotion budget.
+// Bypassed must be called for each request that is dispatched without waiting. In wfq the request leaves no tag (as in
+// the seed) and is not counted as in flight, but it counts for the promotion budget.
 func (q *FairRequestQueue) Bypassed(now time.Time, r *Request) {
 	q.dispatched()
 	if !q.bypasses {
@@ -67,7 +67,7 @@ func (q *FairRequestQueue) Completed(r *Request) {
 // CountsIdle reports whether CompletedAt needs the time: with FairShare.
 func (q *FairRequestQueue) CountsIdle() bool { return q.shares != nil }
 
-// CompletedAt is Completed at a time that the queue is told, which counts for burst credits.
+// CompletedAt is Completed with the time, which burst credits need.
 func (q *FairRequestQueue) CompletedAt(now time.Time, r *Request) {
 	if q.shares != nil && !now.IsZero() {
 		q.now = now
@@ -93,19 +93,18 @@ func (q *FairRequestQueue) Adjust(now time.Time, r *Request, to Cost) {
 	}
 }
 
-// TrueUp corrects the charges of r to its actual cost: those of its tier and class and of the flows on its path. It may
-// come after Completed, and then has an effect on the parts still known: the tier, unless it has started over or the
-// configuration has changed since the pop; the class, as long as it shares its tier; and the flows that are active or
-// among the last to be so. A flow that has begun anew meanwhile is corrected all the same.
+// TrueUp corrects the charges of r to its actual cost: those of its tier and class and of the flows on its path. After
+// Completed it corrects only the parts still known: the tier, unless it has started over or the configuration has
+// changed since the pop; the class, as long as it shares its tier; and the flows that are active or were among the last
+// active ones. A flow that has started over meanwhile is corrected all the same.
 func (q *FairRequestQueue) TrueUp(now time.Time, r *Request, to Cost) {
 	to = to.clamp()
 	q.correct(now, r, to, discipline.trueUp)
 	q.correctTier(r, to)
 }
 
-// Refund takes back all charges of r, which is in flight and comes to nothing: like TrueUp to a cost of nothing, so a
-// flow that has begun anew meanwhile gets no credit by it. (Requeue is for requests that wait again, and will be
-// charged again.)
+// Refund takes back all charges of r, a request in flight whose dispatch is undone. It is TrueUp to no cost, so a flow
+// that has started over meanwhile gets no credit. (Requeue is for requests that wait and will be charged again.)
 func (q *FairRequestQueue) Refund(now time.Time, r *Request) {
 	q.correct(now, r, 0, discipline.trueUp)
 	q.correctTier(r, 0)
@@ -116,7 +115,7 @@ func (q *FairRequestQueue) correct(
 ) {
 	c := r.chargedTo()
 	if !q.known(c) {
-		return // its tier and its class may be gone by now, and so are the flows
+		return // its tier, its class and its flows may be gone by now
 	}
 	q.now = now
 	q.changes++
@@ -156,7 +155,7 @@ func (q *FairRequestQueue) departed(f *flow, r *Request) {
 	}
 }
 
-// returned counts r as no longer in flight in flow f, where it waits again.
+// returned counts r, which waits again in flow f, as no longer in flight there.
 func (q *FairRequestQueue) returned(f *flow, r *Request) {
 	if !r.inFlight {
 		return

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// agingWSPT is wspt in which waiting counts: the least ln(cost/(1 + priority)) + arrival/T goes first, in fixed point with
-// agingBits binary digits. The key of a request never changes, since all age alike. A request whose cost over (1 + priority) is
-// e^k times that of others is overtaken by such as arrive within k·T after it, and by no others: one of cost 1,000 waits for
-// arrivals of cost 10 during ln(100)·T, which is 4.61 T. The score has room for 2^29 T after the queue's first request, 17 years
-// with a T of 1 s.
+// agingWSPT is wspt with ageing: the request with the least ln(cost/(1 + priority)) + arrival/T goes first, in fixed
+// point with agingBits binary digits. A request's key never changes, since all requests age alike. A request with e^k
+// times the cost over (1 + priority) of others is overtaken only by those that arrive within k·T after it: one of cost
+// 1,000 waits for arrivals of cost 10 during ln(100)·T = 4.61 T. The score has room for 2^29 T after the queue's first
+// request, 17 years with a T of 1 s.
 type agingWSPT struct{ ageing time.Duration }
 
 const agingBits = 20
@@ -28,8 +28,8 @@ func (w agingWSPT) age(d time.Duration) int64 {
 	return int64(min(age, mostScore))
 }
 
-// ln returns the natural logarithm of n, which is at least 1, in fixed point with agingBits digits: bit by bit, as the logarithm
-// of m in [1, 2) to the base 2 has the bit 1 next if m² is at least 2.
+// ln returns the natural logarithm of n >= 1, in fixed point with agingBits digits. It computes bit by bit: the next
+// bit of log2(m), for m in [1, 2), is 1 if m² >= 2.
 func ln(n uint64) int64 {
 	const digits, ln2 = agingBits + 4, 744_261_118 // ln 2 in 30 binary digits
 	whole := bits.Len64(n) - 1

@@ -92,8 +92,8 @@ func (f *flow) retag(but *flowLane) {
 	}
 }
 
-// newFlowLane makes f's part of r's lane, and the lane and the parts of the flows above if they are missing. g is nil, or the
-// regrouping by which r comes there.
+// newFlowLane makes f's part of r's lane, and any missing lane or parts of the flows above. g is the regrouping that
+// moves r there, or nil.
 func (c *class) newFlowLane(f *flow, r *Request, g *regrouping) *flowLane {
 	name := r.Lane
 	cl := c.lanes[name]
@@ -151,7 +151,7 @@ func (fl *flowLane) shape() {
 	}
 }
 
-// dropFlowLane drops fl, in which nothing waits any more, and its lane if that is empty too.
+// dropFlowLane drops the empty fl, and its lane if that is empty too.
 func (c *class) dropFlowLane(fl *flowLane) {
 	f := fl.flow
 	last := len(f.lanes) - 1

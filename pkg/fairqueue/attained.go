@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// The service that flows have attained by the last requests that ended, beside the bound of vtc or fairshare. The flows of a class are
-// compared in each lane where they wait for the same backends: those that have waited there throughout the window and were
-// below their caps, by the service that counts in that lane. A flow that waits in several lanes is compared in each of
-// them. Service out of turn does not count, and excludes its flow for a window. A request is noted when it ends; what its
-// cost turns out to be afterwards is noted then.
+// This file measures the service that flows have attained with their last ended requests, to compare it with the bound
+// of vtc or fairshare. The flows of a class are compared in each lane, by the service that counts in that lane; only
+// flows that have waited there throughout the window, below their caps, are compared. Service out of turn does not
+// count, and excludes its flow for a window. A request is noted at its end, and a later correction of its cost is noted
+// when it comes.
 
 // attainedWindow is the number of the last notes that count.
 const attainedWindow = 1024
@@ -27,18 +27,18 @@ type note struct {
 	lane     Lane
 	also     []Lane      // as of Request.CountAlsoIn
 	service  VirtualTime // below 0 for a correction after the end that lowers it
-	error    VirtualTime // by how much service is more than the charge at dispatch, or before the correction
+	error    VirtualTime // service minus the charge at dispatch, or before the correction
 	inflight int32       // requests of the flow that were in flight
 }
 
-// add notes that r, of f, has attained this, which is more by the other than what it was charged at dispatch.
+// add notes the service attained by r, of f; wrong is its surplus over the charge at dispatch.
 func (a *attained) add(f *flow, r *Request, service, wrong VirtualTime) {
 	a.notes[a.n%attainedWindow] = note{f, r.Lane, r.also(), service, wrong, f.inflight}
 	a.n++
 }
 
-// CountsAttained reports whether Completed counts what a flow attains in the request's lane: with VTC and FairShare. Otherwise it does not
-// use the lane.
+// CountsAttained reports whether Completed counts a flow's service in the request's lane, with VTC and FairShare.
+// Otherwise it does not use the lane.
 func (q *FairRequestQueue) CountsAttained() bool { return q.attained != nil }
 
 // unsettle excludes fl from the comparison until a whole window has passed.
@@ -48,7 +48,7 @@ func (fl *flowLane) unsettle() {
 	}
 }
 
-// unsettleIn does so for f in the lanes in which r counts.
+// unsettleIn calls unsettle for f in the lanes in which r counts.
 func (f *flow) unsettleIn(r *Request) {
 	for _, fl := range f.lanes {
 		if fl.lane.name == r.Lane || slices.Contains(r.also(), fl.lane.name) {
@@ -57,12 +57,12 @@ func (f *flow) unsettleIn(r *Request) {
 	}
 }
 
-// Fairness is how evenly the flows of a tier have been served in the last window.
+// Fairness compares the service of a tier's flows in the last window.
 type Fairness struct {
 	Tier int
-	// Gap is the largest difference between two flows in cost served over weight. Bound is its limit, by the largest
-	// costs of the two, the errors of their estimates, and their requests in flight; with FairShare also by the wait
-	// bonus of the longest wait, and three times that of the former if one of the two was above the threshold.
+	// Gap is the largest difference between two flows in cost served over weight. Bound is the bound on Gap, from the
+	// two flows' largest costs, the errors of their estimates, and their requests in flight. With FairShare the longest
+	// wait's bonus is added, and the former part is tripled if one of the two was above the threshold.
 	Gap, Bound float64
 }
 
@@ -142,7 +142,7 @@ func (a *attained) compare(q *FairRequestQueue) (lanes []*compared) {
 			}
 		}
 	}
-	for fl := range q.someFlowLanes(2 * attainedWindow) { // who has attained nothing
+	for fl := range q.someFlowLanes(2 * attainedWindow) { // flows that have attained nothing
 		if fl.settledSince(from) {
 			get(fl)
 		}
@@ -178,8 +178,8 @@ func inCost(v VirtualTime) float64 { return float64(int64(v)) / (1 << virtualBit
 // settledSince reports whether fl has waited in the same way since the note with this number.
 func (fl *flowLane) settledSince(n uint32) bool { return fl.parked == 0 && int32(fl.settled-n) <= 0 }
 
-// someFlowLanes iterates over the lanes of the classes' own tracked flows, up to n of them, in each class those flows
-// first that have waited longest.
+// someFlowLanes iterates over up to n lanes of the classes' own tracked flows, the longest waiting flows of each class
+// first.
 func (q *FairRequestQueue) someFlowLanes(n int) func(yield func(*flowLane) bool) {
 	return func(yield func(*flowLane) bool) {
 		for _, t := range q.tiers {

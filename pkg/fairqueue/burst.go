@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// burst is the burst credit of every flow, over its weight. It grows while nothing waits and nothing is in flight, and all
-// but BurstDecay of it is lost when a request begins to wait. In MindRouter it lets a user use the whole of an idle cluster,
-// which a request does here without it: it does not wait. Since each flow has the same credit over its weight, no order
+// burst is the burst credit of every flow, over its weight. It grows while nothing waits and nothing is in flight, and
+// shrinks to BurstDecay of itself when a request begins to wait. In MindRouter it lets a user use a whole idle cluster;
+// here requests do so anyway, since they do not wait. Each flow has the same credit over its weight, so no order
 // depends on it.
 type burst struct {
 	credit int64         // in millionths of cost at weight 1
@@ -22,7 +22,7 @@ func (b *burst) rest(now time.Duration) {
 	}
 }
 
-// wake notes that something does.
+// wake notes that a request waits or is in flight.
 func (b *burst) wake(now time.Duration, c *FairShareConfig) {
 	b.credit, b.rests = b.at(now, c), false
 }

@@ -2,10 +2,10 @@ package fairqueue
 
 import "time"
 
-// MayBypass reports whether the queue permits r, an arrival, to go without waiting: no request that could go waits in
-// its tier, in whichever class, or in a higher one (with weighted tiers: in any), and no starved head that the budget permits. promote is as
-// in Peek. If only a starved head prevents it, starved is the waiter that lends it its age: if its lane turns out to be
-// full, close that lane and ask again.
+// MayBypass reports whether the queue permits the arrival r to go without waiting: no request that could go waits in
+// any class of its tier or of a higher tier (with weighted tiers: of any tier), and no starved head within the budget
+// waits. promote is as in Peek. If only a starved head prevents it, starved is the waiter that lends its age: if the
+// waiter's lane turns out to be full, close that lane and ask again.
 func (q *FairRequestQueue) MayBypass(now time.Time, r *Request, promote bool) (may bool, starved *Request) {
 	if q.queued == 0 {
 		return true, nil

@@ -11,7 +11,8 @@ type Allowed struct {
 }
 
 // Candidate is a request that may go now, with the changes that its pop will commit. Only Peek and Claim make one. It
-// is valid until a request is pushed or removed, or can no longer go; requests that can go again do not invalidate it.
+// is valid until a request is pushed or removed, or can no longer go. A request that becomes able to go does not
+// invalidate it.
 type Candidate struct {
 	// Request is nil if there is none.
 	Request *Request
@@ -25,7 +26,7 @@ type Candidate struct {
 	changes uint64   // q.changes when it was made
 	allowed TierSet  // Peek's argument, for the account of weighted tiers
 	claimed bool     // it does not go by its class's turn
-	turn    *Request // the one whose turn it takes; nil if that is its own
+	turn    *Request // the request whose turn it takes; nil if it is its own
 }
 
 // Peek returns the next request among those that allowed permits. It changes nothing except tags that depend on the
@@ -75,7 +76,7 @@ func (q *FairRequestQueue) next(allowed TierSet) *Request {
 	return nil
 }
 
-// Claim returns a candidate for the head of a line out of turn, because a place is free for it alone, as for a
+// Claim returns a candidate for the head of a line out of turn, because a slot is free for it alone, as for a
 // preemptor. It is charged like any other.
 func (q *FairRequestQueue) Claim(head *Request) Candidate {
 	c := q.candidate(head, 0)
@@ -88,7 +89,8 @@ func (q *FairRequestQueue) candidate(r *Request, allowed TierSet) Candidate {
 	return Candidate{Request: r, queue: q, changes: q.changes, allowed: allowed}
 }
 
-// review computes the key of each flow above the threshold of FairShare anew, since that changes with time and every charge.
+// review recomputes the key of each flow above the threshold of FairShare, since the key changes with time and every
+// charge.
 func (q *FairRequestQueue) review() {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
@@ -97,8 +99,8 @@ func (q *FairRequestQueue) review() {
 	}
 }
 
-// lowers reports whether the flow of r, which would be next, turns out to be above the threshold of FairShare. Then another one
-// may be next.
+// lowers reports whether the flow of the next request r turns out to be above the threshold of FairShare, so that
+// another flow may be next.
 func (q *FairRequestQueue) lowers(r *Request) bool {
 	if q.shares == nil || r == nil {
 		return false

@@ -2,9 +2,9 @@ package fairqueue
 
 import "math/bits"
 
-// makeRoom checks whether the queue has room for r in class c, where f is its flow, or nil if that is not tracked. In
-// shared mode it also chooses the request that must leave for it. The class's own flow on r's path counts, and those under it
-// that have a capacity. It changes nothing.
+// makeRoom checks whether the queue has room for r in class c; f is r's flow, or nil if that is not tracked. In shared
+// mode it also chooses the request that must leave for r. It checks the class's own flow on r's path, and nested flows
+// with a capacity. It changes nothing.
 func (q *FairRequestQueue) makeRoom(c *class, f *flow, r *Request) (displaced *Request, err error) {
 	t, key := c.tier, c.flowKey(r)
 	if q.config.Levels > 1 {
@@ -83,7 +83,7 @@ func (q *FairRequestQueue) reserved() int {
 }
 
 // tiersReserve reports whether flows reserve places from their tier's share instead of totalCapacity, so that no tier
-// takes another's.
+// takes places of another.
 func (q *FairRequestQueue) tiersReserve() bool {
 	return q.config.CapacityMode == Reserved && q.config.TierMode == Weighted
 }

@@ -35,13 +35,13 @@ func (c *class) pop(of *Candidate) {
 	}
 }
 
-// leave removes a candidate, of which the flows have been charged, from its line.
+// leave removes a candidate from its line, after its flows have been charged.
 func (c *class) leave(of *Candidate) {
 	r := of.Request
 	fl := r.flowLane
 	head := fl.head
 	c.detach(r)
-	if head != r { // it has gone before the head, whose tag its charge has moved
+	if head != r { // it went before the head, and its charge has moved the head's tag
 		fl.retag()
 		c.reindex(fl)
 	}
@@ -87,7 +87,7 @@ func (s *siblings) freshen() {
 	}
 }
 
-// refund takes back the charges of r's pop on its path, where f is its flow.
+// refund takes back the charges of r's pop on its path; f is r's flow.
 func (c *class) refund(f *flow, r *Request) {
 	for ; f != nil; f = f.above {
 		if f.siblings.discipline.refund(&f.siblings.level, &f.share, r, r.receiptOf(f.depth)) {
@@ -100,8 +100,8 @@ func (c *class) refund(f *flow, r *Request) {
 	}
 }
 
-// receipt returns the charge of r's pop to the class, which is still in its tier; nil if it has charged nothing, or if
-// the class shares its tier with no other any more.
+// receipt returns the charge of r's pop to the class, which is still in its tier; nil if it was charged nothing, or if
+// the class no longer shares its tier.
 func (c *class) receipt(r *Request) *receipt {
 	if !c.ring.shared() || r.extra == nil || r.extra.paid[classDepth].weight == 0 {
 		return nil

@@ -3,11 +3,11 @@ package fairqueue
 import "github.com/weir-epp/weir/internal/heap"
 
 // class is a policy class. Classes share a tier, and flows share a class. Without Config.Classes each tier has exactly
-// one. Within a class, lanes come first: each lane orders the flows that wait in it, and below each of those the flows
-// under it.
+// one. Within a class, lanes come first: each lane orders the flows that wait in it, and each flow the flows nested in
+// it.
 type class struct {
 	share    // its share of the tier
-	drrShare // and what its share points to
+	drrShare // the target of share's pointer
 	siblings // its own flows
 
 	tier     *tier
@@ -15,14 +15,14 @@ type class struct {
 	config   ClassConfig
 	order    order   // of the requests within a flow; nil means by arrival
 	removed  bool    // it is no longer configured: it accepts no arrivals and drains
-	gone     bool    // and has drained: it is in its tier no more
+	gone     bool    // drained as well, and no longer in its tier
 	queued   int     // waiting requests
 	amounts  amounts // and the amounts that count against its limits
 	place    int     // its index in its ring
 	number   int     // its index in Config.Classes; -1 if it is no longer configured, or none are
 	inflight int     // requests in flight that it has charged, with their flows
 
-	left *flowLane // stands for none: it is the flowLane of requests that have left the class by a pop or a bypass
+	left *flowLane // placeholder: the flowLane of requests that have left the class by a pop or a bypass
 
 	lanes   map[Lane]*classLane
 	open    heap.Heap[*classLane] // open lanes with a flow that is not parked
@@ -132,7 +132,7 @@ func (c *class) reindexGuarded(l *classLane, wanted bool) {
 	setMember(&c.aged, &l.oldest, wanted)
 }
 
-// countInLane adds n to the number of waiting requests in a lane, and capped to the number of those in parked flows.
+// countInLane adds n to the number of waiting requests in a lane, and capped to the number in parked flows.
 func (c *class) countInLane(l *classLane, n, capped int) {
 	l.queued += n
 	l.capped += capped

@@ -32,7 +32,8 @@ func (c *Config) amongClasses() discipline { return drr{cursor: c.Cursor} }
 // weight returns the class's weight among the classes of its tier.
 func (c ClassConfig) weight() Weight { return min(Weight(c.Quantum)*WeightOne, MaxWeight) }
 
-// classOf returns the class that r names, or the first class of its ring if r names none of it that accepts arrivals.
+// classOf returns the class that r names, or the first class of its ring if r names no class of it that accepts
+// arrivals.
 func (t *tier) classOf(r *Request) *class {
 	if len(t.classes) == 1 || r.Path == nil {
 		return t.classes[0]
@@ -112,7 +113,8 @@ func (c *class) reorder(o order) {
 	}
 }
 
-// drained reports whether a removed class has nothing more to do: its waiters may have gone, and return.
+// drained reports whether a removed class has no request waiting or in flight. Requests in flight count, since they may
+// return.
 func (c *class) drained() bool { return c.removed && c.queued == 0 && c.inflight == 0 }
 
 // dropClass removes a class that has drained.

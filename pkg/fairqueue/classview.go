@@ -10,7 +10,7 @@ type ClassView struct {
 	// Queued is the number of its waiting requests. RawTokens and CachedTokens are the sums of their Path.Prompt.
 	Queued                  int
 	RawTokens, CachedTokens int64
-	// Deficit is the service that it has earned and not spent, in units of cost; below 0 it owes that. It is 0 in a ring of one
+	// Deficit is its earned and unspent service, in units of cost; a negative one is a debt. It is 0 in a ring of one
 	// class.
 	Deficit int64
 }
@@ -29,8 +29,8 @@ func (q *FairRequestQueue) Classes() (views []ClassView) {
 	return views
 }
 
-// NumberOfClass returns the index in Config.Classes of the class of r, as ClassOf has it; -1 if that is no longer configured, or
-// none are.
+// NumberOfClass returns the index in Config.Classes of ClassOf(r); -1 if that is no longer configured, or no classes
+// are.
 func (q *FairRequestQueue) NumberOfClass(r *Request) int { return q.classAt(r).number }
 
 // ClassOf returns the names of the ring and the class that r has joined, or else would join.

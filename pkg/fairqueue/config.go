@@ -54,9 +54,9 @@ type TieBreak uint8
 const (
 	// ByArrival prefers the flow whose head arrived first.
 	ByArrival TieBreak = iota
-	// NewcomerFirst prefers a flow that has not been served since it became backlogged; among equals, the one whose head
-	// arrived first. With equal weights and costs a newcomer's tag often equals that of the next head, so it usually goes
-	// ahead of flows that are always backlogged.
+	// NewcomerFirst prefers a flow that has not been served since it became backlogged; among equals, the earlier
+	// arrival goes first. With equal weights and costs a newcomer's tag often equals the next head's, so the newcomer
+	// usually goes ahead of flows that are always backlogged.
 	NewcomerFirst
 )
 
@@ -71,10 +71,10 @@ type Config struct {
 	CapacityMode   CapacityMode
 	// QueueTTL is the TTL of requests whose tier has no QueueTimeout; above 0.
 	QueueTTL time.Duration
-	// Weights has weights by flow key. The weight of a flow that is not listed is that of its role, if it is the innermost of
-	// its requests, else WeightOne.
+	// Weights has weights by flow key. An unlisted flow has the weight of its role if it is its requests' innermost
+	// flow, and otherwise WeightOne.
 	Weights map[string]Weight
-	// Roles has the settings that the flows of a role have in common, by the role's name.
+	// Roles has the common settings of a role's flows, by the role's name.
 	Roles      map[string]RoleConfig
 	Discipline Discipline
 	FairShare  FairShareConfig // of discipline FairShare; no other reads it
@@ -89,37 +89,36 @@ type Config struct {
 	GuaranteedTop bool
 	// Tiers are the tiers, highest first; 1 to MaxTiers.
 	Tiers []TierConfig
-	// Classes are the classes of each tier, at most MaxClasses of each ring; without any, each tier has a single class. A
-	// request that names none of its ring belongs to the first of its ring.
+	// Classes are the classes of each tier, at most MaxClasses in each ring; without any, each tier has a single class.
+	// A request that names no class of its ring belongs to the ring's first.
 	Classes []ClassConfig
-	// Order is the order of the requests within each flow where there are no Classes, which have orders of their own.
+	// Order is the order of the requests within each flow without Classes; each class has an order of its own.
 	Order Order
-	// Ageing is the ClassConfig.Ageing of the requests where there are no Classes.
+	// Ageing is the ClassConfig.Ageing without Classes.
 	Ageing time.Duration
-	// LocalityQuantum is the cost, over its weight, by which a flow may be ahead of the one whose turn it is and go
-	// nevertheless, because a request of it has less to lose at the place that is free; 0 to MaxCost, and 0 with
-	// OneFlow.
+	// LocalityQuantum is the largest lead, in cost over weight, at which a flow may still go before the flow whose turn
+	// it is, because its request suits the free slot better; 0 to MaxCost, and 0 with OneFlow.
 	LocalityQuantum Cost
 	// Cursor is where the next turn of the classes begins.
 	Cursor Cursor
 	// Priorities makes Path.Strict and Path.Priority count in the order of requests.
 	Priorities bool
-	// Levels is the number of flows that a request names, each under the one before, 1 to MaxFlowLevels; 0 counts as 1.
-	// With 1, a request names Request.Flow only. Weights, FlowCapacity and FlowCapacities apply to Request.Flow. The flows
-	// under it share its places, by their weights where the queue is full.
+	// Levels is the number of nested flows that a request names, 1 to MaxFlowLevels; 0 counts as 1. With 1, a request
+	// names Request.Flow only. Weights, FlowCapacity and FlowCapacities apply to Request.Flow. Its nested flows share
+	// its places, by weight when the queue is full.
 	Levels int
-	// ByLevel configures the flows by level, outermost first: none, or Levels. The first takes the place of Weights and
-	// FlowCapacities, and its Capacity that of FlowCapacity. Without it the flows under another one have the weight of their
-	// role, if they are the innermost, or else WeightOne, and no capacity but that of the flow above.
+	// ByLevel configures the flows by level, outermost first: none, or one for each of Levels. The first level replaces
+	// Weights and FlowCapacities, and its Capacity replaces FlowCapacity. Without ByLevel, nested flows have the weight
+	// of their role if they are innermost, and otherwise WeightOne, and only the capacity of the flow above.
 	ByLevel []LevelConfig
 }
 
 // LevelConfig configures the flows of a level.
 type LevelConfig struct {
-	// Weights has weights by key, whatever flow they are under. They go before those of roles.
+	// Weights has weights by key, regardless of the flow above. They override the weights of roles.
 	Weights map[string]Weight
-	// Capacity is the largest number of waiting requests of one of these flows, 1 to TotalCapacity; 0: FlowCapacity in the
-	// first level, and none in another. Capacities overrides it by key.
+	// Capacity is the largest number of waiting requests of one flow of the level, 1 to TotalCapacity; 0 means
+	// FlowCapacity in the first level, and no limit in another. Capacities overrides it by key.
 	Capacity   int
 	Capacities map[string]int
 }
@@ -138,20 +137,20 @@ type ClassConfig struct {
 	Quantum Cost
 	// Order is the order of the requests within each of its flows.
 	Order Order
-	// Ageing is the time in which a request of order WSPT becomes as urgent as one of a cost e times less; 0 means that none
-	// ages, else MinAgeing to MaxAgeing.
+	// Ageing is the time in which a request of order WSPT becomes as urgent as a request of 1/e of its cost; 0 means no
+	// ageing, otherwise MinAgeing to MaxAgeing.
 	Ageing time.Duration
-	// Ring is the name of the ring that it belongs to, "" a name like any other, of at most MaxClassName bytes. The rings of a
-	// tier take turns, one request each, and the classes of a ring share its turns by quantum. A request that names no ring
-	// belongs to that of the first class.
+	// Ring is the name of its ring, at most MaxClassName bytes; "" is a valid name. The rings of a tier take turns, one
+	// request each, and the classes of a ring share its turns by quantum. A request that names no ring belongs to the
+	// first class's ring.
 	Ring string
 	// Limits bound the waiting requests of the class.
 	Limits ClassLimits
 }
 
-// MaxClasses is the largest number of classes of a ring, and MaxClassesInAll that of all rings together. MaxFlowLevels is that
-// of flows that a request names, and MaxClassName the length of the longest name of a class or a ring, in bytes: requests name
-// it in a header.
+// MaxClasses is the largest number of classes in a ring, MaxClassesInAll in all rings together, and MaxFlowLevels of
+// flows that a request names. MaxClassName is the longest name of a class or a ring, in bytes, since requests name it
+// in a header.
 const (
 	MaxClasses      = 64
 	MaxClassesInAll = 256
@@ -266,7 +265,7 @@ func (w Weight) decimal() invalid.Shown {
 	return invalid.Shown(strconv.FormatFloat(float64(w)/float64(WeightOne), 'f', -1, 64))
 }
 
-// checkSharing checks the fields that are about classes and flows.
+// checkSharing checks the fields for classes and flows.
 func (c *Config) checkSharing(ps *invalid.Problems) {
 	c.checkLevels(ps)
 	if invalid.Within(ps, invalid.At("LocalityQuantum"), c.LocalityQuantum, 0, MaxCost) && c.LocalityQuantum > 0 && c.Discipline == OneFlow {
@@ -281,8 +280,8 @@ func (c *Config) LooksForMatches() bool {
 	return c.LocalityQuantum > 0 || slices.ContainsFunc(c.classes(), func(cc ClassConfig) bool { return cc.Order == Locality })
 }
 
-// mostWaiting is the largest capacity that counts; a larger one counts as this. It is more than memory can hold, and
-// small enough for the sum of all flows' capacities not to overflow.
+// mostWaiting caps every capacity. It is more than memory can hold, and small enough that the sum of all flows'
+// capacities does not overflow.
 const mostWaiting = 1<<31 - 1
 
 // totalCapacity returns TotalCapacity, at most mostWaiting.

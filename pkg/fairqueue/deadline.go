@@ -73,7 +73,7 @@ func (d *deadlines) all() iter.Seq[*Request] {
 	}
 }
 
-// event is the time of an event, which asks for it several times, and how long it is after the queue's epoch.
+// event caches the time of an event, which needs it several times, relative to the queue's epoch.
 type event struct {
 	now   time.Time
 	since time.Duration
@@ -87,8 +87,8 @@ func (q *FairRequestQueue) Since(now time.Time) time.Duration {
 	return q.event.since
 }
 
-// UntilDeadline returns the time from now until the next waiting request expires; it is negative if that time is over.
-// ok is false if nothing waits.
+// UntilDeadline returns the time from now until the next waiting request expires, negative if it is overdue. ok is
+// false if nothing waits.
 func (q *FairRequestQueue) UntilDeadline(now time.Time) (left time.Duration, ok bool) {
 	r := q.due.min()
 	if r == nil {
@@ -110,7 +110,7 @@ func (q *FairRequestQueue) setDue(now time.Time, r *Request, ttl time.Duration) 
 	}
 }
 
-// deadline returns when the client's own deadline of r is over, or else its TTL, relative to the queue's epoch.
+// deadline returns the client's own deadline of r, or else the end of its TTL, relative to the queue's epoch.
 func (r *Request) deadline() time.Duration {
 	if r.Within == 0 {
 		return r.due
@@ -126,15 +126,14 @@ func (q *FairRequestQueue) Waited(now time.Time, r *Request) time.Duration {
 	return q.Since(now) - r.arrived
 }
 
-// Expires returns when the time in the queue of r, which was pushed, ends: at its TTL or its client's own deadline,
-// whichever is earlier.
+// Expires returns when the pushed r expires: at the end of its TTL or its client's own deadline, whichever is earlier.
 func (q *FairRequestQueue) Expires(r *Request) time.Time { return q.epoch.Add(r.due) }
 
-// Expired reports whether the time in the queue of r, which was pushed, is over at now.
+// Expired reports whether the pushed r has expired at now.
 func (q *FairRequestQueue) Expired(now time.Time, r *Request) bool { return q.Since(now) >= r.due }
 
-// TTLOver reports whether the TTL of r, which was pushed, is over at now and was not later than its client's own deadline.
-// It tells which of the two ended a request whose time in the queue is over; if they are equal it was the TTL.
+// TTLOver reports whether the TTL of the pushed r has ended at now, no later than its client's own deadline. For an
+// expired request it distinguishes the two; if they are equal the TTL counts.
 func (q *FairRequestQueue) TTLOver(now time.Time, r *Request) bool {
 	return q.Expired(now, r) && !r.ownDue
 }
@@ -145,9 +144,8 @@ func (q *FairRequestQueue) Overdue(now time.Time) bool {
 	return r != nil && q.Since(now) >= r.due
 }
 
-// CleanupExpired removes the requests that are due at now, at most so many, and appends them to expired, earliest first.
-// more reports whether others are due: they can still be popped. TTLOver distinguishes the TTL from the client's own
-// deadline.
+// CleanupExpired removes at most most requests that are due at now, and appends them to expired, earliest first. more
+// reports whether more are due: they can still be popped. TTLOver distinguishes the TTL from the client's own deadline.
 func (q *FairRequestQueue) CleanupExpired(now time.Time, most int, expired []*Request) (all []*Request, more bool) {
 	since := q.Since(now)
 	for {

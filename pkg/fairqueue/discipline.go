@@ -1,43 +1,43 @@
 package fairqueue
 
-// discipline divides a level among its sharers: it computes a tag for each sharer's head, and the head with the least tag
-// goes first. Sharers are the classes of a ring, the flows of a class, or the flows under a flow; one discipline can
-// serve at any level. It has no state of its own: its state is in the level, in each share, and in the receipts of the
-// requests that were charged.
+// discipline divides a level among its sharers: it computes a tag for each sharer's head, and the head with the least
+// tag goes first. Sharers are the classes of a ring, the flows of a class, or the flows under a flow; a discipline can
+// serve at any level. It has no state of its own: the state is in the level, in each share, and in the receipts of
+// charged requests.
 //
-// A method with the result moved reports whether the share's tags have changed; the queue then recomputes them. p is the
-// receipt of r at this level; charge fills it, and the methods that are called later for the same request read it.
+// The result moved reports whether the share's tags have changed; the queue then recomputes them. p is the receipt of r
+// at this level: charge fills it, and later methods for the same request read it.
 type discipline interface {
 	// begin is called when s becomes backlogged.
 	begin(l *level, s *share)
-	// join is called when s, which is backlogged, gets r in a lane in which none of it waits. in is the level's branch
+	// join is called when the backlogged s gets r in a lane where no other request of s waits. in is the level's branch
 	// there; alone means that no other sharer waits in it.
 	join(l *level, s *share, in *branch, alone bool, r *Request) (moved bool)
-	// resumed is called when s is no longer parked in a branch, where head is next.
+	// resumed is called when s is unparked in a branch, with head as its next request there.
 	resumed(l *level, s *share, in *branch, head *Request) (moved bool)
 	// tag returns the tag of head, the next request of s, or its next request in one lane.
 	tag(l *level, s *share, head *Request) VirtualTime
-	// charge charges s for r, which had this tag and is popped. In a level of classes, r has been removed already, and
+	// charge charges s for the popped r, which had this tag. In a level of classes, r has been removed already, and
 	// level.subject is its class.
 	charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (moved bool)
-	// refund takes back the charge for r, which was popped and returns to the queue.
+	// refund takes back the charge for the popped r, which returns to the queue.
 	refund(l *level, s *share, r *Request, p *receipt) (moved bool)
 	// freshen updates s after a charge has marked the level as stale. It is called for every share of the level.
 	freshen(l *level, s *share) (moved bool)
 
-	// active reports whether the discipline needs to know about requests in flight. If it does, a sharer is active while
-	// it has requests queued or in flight, and the queue calls the methods below; otherwise it does not.
+	// active reports whether the discipline needs to know about requests in flight. If so, a sharer is active while it
+	// has requests queued or in flight, and the queue calls the methods below.
 	active() bool
-	// chargesBypasses reports whether requests that do not wait are charged. If not, they do not count as in flight, and
-	// bypassed is not called.
+	// chargesBypasses reports whether requests that do not wait are charged. Otherwise they do not count as in flight,
+	// and bypassed is not called.
 	chargesBypasses() bool
 	// bypassed charges s for r, which is dispatched without waiting.
 	bypassed(l *level, s *share, r *Request, p *receipt) (moved bool)
 	// adjust raises the charge for r, which is in flight, to the cost to; trueUp corrects it to the actual cost.
 	adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
 	trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bool)
-	// end is called when s is no longer active. After it, the queue may drop the share. Of a level of classes it is called
-	// for each that has lost its last waiter, whatever active reports.
+	// end is called when s is no longer active; the queue may then drop the share. In a level of classes it is called
+	// for each class that has lost its last waiter, regardless of active.
 	end(l *level, s *share)
 
 	// describe passes every value of s that affects later decisions to number, or those of the level if s is nil.
@@ -46,7 +46,7 @@ type discipline interface {
 	describeReceipt(l *level, p *receipt, number func(int64))
 }
 
-// costsKnown implements the methods that a discipline does not need if neither requests in flight nor lanes matter to it.
+// costsKnown implements the methods that a discipline does not need if it ignores requests in flight and lanes.
 type costsKnown struct{}
 
 func (costsKnown) active() bool { return false }
@@ -73,14 +73,14 @@ type level struct {
 	classes    []*class    // the sharers, if they are classes, in their order; nil if they are flows
 	subject    *class      // the class that tag or charge is about, in a level of classes
 	claimed    bool        // the request being charged was claimed, not served in turn
-	outOfOrder bool        // and this one was promoted
-	another    bool        // it was another one's turn
+	outOfOrder bool        // the claimed request was promoted
+	another    bool        // the request took another flow's turn
 	shares     *fairShares // with FairShare; else nil
 	fair       *fairLevel  // with FairShare, for the class's own flows; else nil
 	wfqLevel
 	vtcLevel
 	drrLevel
-	least VirtualTime // the key of the one whose turn it was
+	least VirtualTime // the key of the flow whose turn it was
 }
 
 // siblings are the flows of one level: a class's own flows, or the flows under a flow.
@@ -95,7 +95,7 @@ type siblings struct {
 type share struct {
 	flow *flow // nil if the sharer is a class
 	wfqShare
-	*drrShare // a class's; nil if the sharer is a flow, which thousands of have no room for it
+	*drrShare // a class's; nil if the sharer is a flow: a pointer keeps thousands of flows small
 	weight    Weight
 }
 

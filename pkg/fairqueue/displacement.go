@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// Displacement in shared mode, when the queue is full. First a request of a lower tier leaves, of the lowest that has
-// one: in that tier the newest request of the least recently displaced flow among those above their fair share of the
-// queue, or else among all its flows. If there is none, one in the arrival's own tier leaves, of the flow with the most
-// waiting requests over weight. If that would be the arrival's own flow, or no other flow has more than that, the
-// arrival is rejected. Only places are counted, whatever requests cost, since places are scarce.
+// This file is displacement, in shared mode with a full queue. First a request of the lowest lower tier with waiters
+// leaves: the newest request of the least recently displaced flow, among the tier's flows above their fair share of the
+// queue, or else among all its flows. Without a lower tier's request, one of the arrival's own tier leaves: of the flow
+// with the most waiting requests over weight, if that is more than the arrival's own flow would have. Otherwise the
+// arrival is rejected. Only places count, not costs, since places are scarce.
 
 // shedding is a flow's state for displacement.
 type shedding struct {
@@ -50,7 +50,7 @@ func (s *sheddingOrder) track(f *flow) {
 	f.shed = shedding{id: s.tracked}
 }
 
-// recount adds to f's number of waiting requests, by which flows are ordered: f joins the order with its first request and
+// recount adds to f's number of waiting requests, which orders flows. f joins the order with its first request and
 // leaves it with its last.
 func (s *sheddingOrder) recount(f *flow, by int) {
 	if s.enabled && f.queued > 0 {
@@ -93,8 +93,8 @@ func (q *FairRequestQueue) displaceBelow(t *tier) *Request {
 }
 
 // displaceWithin returns the request of the same tier that leaves for r, an arrival of class c; nil if none is less
-// entitled. At each level of r's path, classes first, a place is taken from the sharer with the most places over
-// weight, if that is more than r's own would have with it.
+// entitled. At each level of r's path, classes first, the sharer with the most places over weight loses one, if that is
+// more than r's own sharer would have.
 func (q *FairRequestQueue) displaceWithin(c *class, r *Request) *Request {
 	if q.guaranteed(c.tier) {
 		return nil
@@ -133,8 +133,8 @@ func (t *tier) fullest() *class {
 	return most
 }
 
-// displace returns f's newest request, or that of the fullest flow under it if there are any, and marks those flows as
-// displaced just now.
+// displace returns the newest request of f, or of the fullest flow under it, and marks those flows as displaced just
+// now.
 func (q *FairRequestQueue) displace(f *flow) *Request {
 	for q.displacements++; ; f = f.under.shed.shares.most() {
 		f.siblings.shed.shares.remove(f)

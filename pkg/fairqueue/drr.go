@@ -2,38 +2,38 @@ package fairqueue
 
 import "math/bits"
 
-// drr is deficit round robin between classes (Shreedhar, Varghese 1995), in the form of NVIDIA's Dynamo. The classes form a
-// ring. Starting at the cursor, each class whose deficit is below the cost of its head earns its quantum; the first class
-// whose deficit then covers the cost is served and pays it. If no class can pay, all classes that can go earn the number
-// of quanta that the first of them to be able to pay still needs, in one step. A class that cannot go keeps its deficit
-// and earns nothing. A class that becomes empty loses its deficit.
+// drr is deficit round robin between classes (Shreedhar, Varghese 1995), in the form of NVIDIA's Dynamo. The classes
+// form a ring. Starting at the cursor, each class whose deficit is below the cost of its head earns its quantum; the
+// first class whose deficit then covers the cost is served and pays it. If no class can pay, all eligible classes earn,
+// in one step, as many quanta as the first one able to pay still needs. A class that cannot go keeps its deficit and
+// earns nothing. A class that becomes empty loses its deficit.
 //
-// Equivalently: a class needs n quanta to pay for its head, and the class with the least max(1, n) is served; of several,
-// the first from the cursor on. So a class's tag is max(1, n), then its distance from the cursor.
+// Equivalently: if a class needs n quanta to pay for its head, the class with the least max(1, n) is served, and among
+// equals the first from the cursor on. So a class's tag is max(1, n), then its distance from the cursor.
 //
-// Whenever a class is served, every deficit is capped at the cost of the class's head plus one quantum. Without the cap, a
-// class that has saved for a costly head and then gets cheap requests before it would be served with those until its
-// savings are spent. A class that is served out of turn, by Claim, owes the cost, up to mostOwed; its debt remains when
-// it becomes empty.
+// Whenever a class is served, every deficit is capped at the cost of the class's head plus one quantum. Without the
+// cap, a class that has saved for a costly head, and then gets cheap requests ahead of it, would be served with these
+// until its savings are spent. A class served out of turn, by Claim, owes the cost, up to mostOwed; its debt remains
+// when it becomes empty.
 //
-// A cost above the estimate is owed too. A cost below it is a credit of its own: it first pays what the class owes, and
-// when it covers the class's head, the class is served with it at once. That is no turn: no class earns, and the cursor
-// stays. With exact costs the class would have been served that much more in its last turn. (Added to the deficit, it
-// would keep the class from earning its next quantum, or be cut off by the cap: classes of 300 and 100 shared 3:2 when
-// estimates were ten times too high.) So with classes that always wait, each spends its quanta on actual costs, but for
-// the errors of the requests in flight, the heads and what mostOwed cuts off. Credit is lost with the last waiter.
-// While a class is empty corrections add up, and a sum above 0 is lost when it has a waiter again.
+// A cost above the estimate is owed too. A cost below it is a separate credit: it first pays the class's debt, and when
+// it covers the class's head, the class is served at once. That is not a turn: no class earns, and the cursor stays.
+// With exact costs the class would have been served that much more in its last turn. (Added to the deficit, the credit
+// would keep the class from earning its next quantum, or the cap would cut it: classes of 300 and 100 shared 3:2 when
+// estimates were ten times too high.) So a class that always waits spends its quanta on actual costs, except for the
+// errors of requests in flight, the heads and amounts cut by mostOwed. Credit is lost with the last waiter. While a
+// class is empty corrections add up, and a positive sum is lost when it has a waiter again.
 //
-// Deficits are within ±2^33. A turn visits each class once at most, whatever the quanta and costs: if nobody can pay, it
-// computes how many quanta the first one lacks. It ends at the first class that can pay with at most one quantum, so where
-// quanta cover costs each turn visits one class or two, however many there are. Classes without an open head are not
-// visited, and the caps apply only where something has changed since they last did (drrLevel).
+// Deficits are within ±2^33. A turn visits each class at most once, for any quanta and costs: if no class can pay, it
+// computes the missing quanta. It ends at the first class that can pay with at most one quantum, so where quanta cover
+// costs, each turn visits one or two of any number of classes. Classes without an open head are not visited, and the
+// caps apply only to classes changed since the last time (drrLevel).
 type drr struct {
 	costsKnown
 	cursor Cursor
 }
 
-// Cursor determines where the next turn begins if the class that was served can pay for its next head as well.
+// Cursor determines where the next turn begins if the served class can also pay for its next head.
 type Cursor uint8
 
 const (
@@ -43,20 +43,19 @@ const (
 	Advance
 )
 
-// drrLevel is drr's state of a ring: the class to begin with. nil, or a class that is gone, means the first class. stays
-// means that its turn goes on, since it could pay for its next head when it was served. The sets follow from the classes
-// (class.changed); they save visits.
+// drrLevel is drr's state of a ring: the class to begin with. nil, or a class that is gone, means the first class.
+// stays means that its turn continues, since it could pay for its next head when it was served. The sets are derived
+// from the classes (class.changed); they save visits.
 type drrLevel struct {
 	cursor   *class
 	stays    bool
 	open     classSet // classes with a head in an open lane
 	covered  classSet // of these, the ones whose credit covers it
-	uncapped classSet // classes of which the head or the account has changed since the caps were applied to them
+	uncapped classSet // classes with a changed head or account since the caps were applied to them
 }
 
-// drrShare is drr's state of a class: what it has earned and not spent, or below 0 what it owes; and what corrections have
-// given back to it, or below 0 what they take from what it has earned. A class that has earned nothing has no such debt
-// apart.
+// drrShare is drr's state of a class. deficit is its earnings not yet spent; below 0 it is a debt. credit is the sum of
+// corrections in its favour; below 0 it reduces the earnings. A class without earnings has no negative credit.
 type drrShare struct{ deficit, credit int64 }
 
 // mostOwed bounds a class's debt, its credit, and the deficit that refunds can give it until the next turn.
@@ -65,8 +64,8 @@ const mostOwed = 4 * int64(MaxCost)
 // distanceBits is the number of bits of a tag that hold the distance from the cursor.
 const distanceBits = 20
 
-// begins returns the place of the class to begin with: the cursor's, or the next if the cursor's turn goes on but for a
-// correction, by which it would have ended.
+// begins returns the place of the class to begin with: the cursor's, or the next one if a correction would have ended
+// the cursor's turn.
 func (drr) begins(l *level) (place int) {
 	c := l.cursor
 	if c == nil || c.place >= len(l.classes) || l.classes[c.place] != c {
@@ -78,7 +77,7 @@ func (drr) begins(l *level) (place int) {
 	return c.place
 }
 
-// next returns the request that goes next, or nil if no class has an open head. It is the one whose tag is least.
+// next returns the next request, the one with the least tag, or nil if no class has an open head.
 func (d drr) next(l *level) *Request {
 	from := d.begins(l)
 	for at := range l.covered.around(from) {
@@ -211,7 +210,7 @@ func (d drr) round(l *level, served *class, from int, r *Request) {
 	served.earn(needed, r)
 }
 
-// promotedRound is round where the heads in busy lanes count too. It visits all classes, for there are few promotions.
+// promotedRound is round with the heads of busy lanes included. It visits all classes, since promotions are rare.
 func (drr) promotedRound(l *level, served *class, from int, r *Request) {
 	needed := served.needs(r.Cost)
 	quanta := max(1, needed)
@@ -229,7 +228,7 @@ func (drr) promotedRound(l *level, served *class, from int, r *Request) {
 	}
 }
 
-// onCredit is the start in the receipt of a request that was paid with credit.
+// onCredit is the start in the receipt of a request paid with credit.
 const onCredit VirtualTime = 1
 
 func (drr) refund(_ *level, s *share, _ *Request, p *receipt) (moved bool) {
@@ -247,7 +246,7 @@ func (d drr) adjust(l *level, s *share, r *Request, to Cost, p *receipt) (moved 
 	return VirtualTime(to) > p.charged && d.trueUp(l, s, r, to, p)
 }
 
-// trueUp gives back the part of its charge that r has not cost, or takes the cost beyond its charge.
+// trueUp returns the unused part of r's charge, or takes the cost beyond it.
 func (drr) trueUp(_ *level, s *share, _ *Request, to Cost, p *receipt) (moved bool) {
 	s.credit = max(-mostOwed, min(s.credit+int64(p.charged)-int64(to), mostOwed))
 	s.offset()

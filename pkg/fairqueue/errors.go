@@ -10,12 +10,12 @@ var (
 	ErrTooManyFlows = errors.New("fairqueue: too many flows: the queue's total capacity is taken")
 	// ErrInsufficientFlowCapacity means that the flow already has flowCapacity requests waiting.
 	ErrInsufficientFlowCapacity = errors.New("fairqueue: insufficient flow capacity: the flow's queue is full")
-	// ErrInsufficientCapacityUnder means that a flow of the request under another one already has as many requests waiting as
-	// its capacity. It is an ErrInsufficientFlowCapacity.
+	// ErrInsufficientCapacityUnder means that a nested flow of the request already has as many requests waiting as its
+	// capacity. It is an ErrInsufficientFlowCapacity.
 	ErrInsufficientCapacityUnder error = underError{}
 )
 
-// underError is the error of a flow under another one.
+// underError is the error of a nested flow.
 type underError struct{}
 
 func (underError) Error() string {

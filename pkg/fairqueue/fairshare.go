@@ -7,49 +7,49 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// fairShare is MindRouter's fair share over the counters of vtc. It is for users whose names a gateway vouches for.
+// fairShare is MindRouter's fair share over the counters of vtc. It is for users authenticated by a gateway.
 //
 // # Rule
 //
 // MindRouter's priority of a user is (deficit + burst credits)/weight × factor + wait bonus, the highest first. Here
-// the deficit is the lag of weighted service: the charge of one flow is credited to all active flows, by their weights,
-// so the deficits of those add up to zero (lag.go). Deficit over weight is then how far the flow's counter is behind
-// those of others, burst credits over weight are the same for all (burst.go), and the wait bonus rises for all heads
-// alike. So the least key goes first, and no key changes while a request waits:
+// the deficit is the lag of weighted service: each charge of a flow is credited to all active flows, by weight, so the
+// deficits add up to zero (lag.go). Deficit over weight is then the distance of the flow's counter behind the others',
+// burst credits over weight are the same for all flows (burst.go), and the wait bonus rises equally for all heads. So
+// the least key goes first, and no key changes while a request waits:
 //
 //	key(head) = counter + Config.FairShare.WaitBonus · arrival
 //
-// A flow that has used more of the recent tokens than Threshold, and than it is entitled to, is compared apart: its factor
-// changes with every charge (penalty.go). There is at most one of them, since the threshold is at least one half.
+// A flow whose recent use exceeds both Threshold and its entitlement is handled separately: its factor changes with
+// every charge (penalty.go). There is at most one such flow, since the threshold is at least one half.
 //
-// All else is vtc's: the counters of each lane, the charge at dispatch, corrections and refunds, and the lift of a flow that
-// comes back, which makes idle time no credit.
+// The rest is vtc's: the counters of each lane, the charge at dispatch, corrections and refunds, and the lift of a
+// returning flow, so that idle time earns no credit.
 //
 // # Newcomers
 //
-// With vtc, a flow of which nothing is known pays for its first request in advance. Here it does not, and so is served like
-// one that was idle, unless others have come before it: what newcomers do not pay they owe together, as if they were one
-// flow (branch.strangers), and none pays more than its own request. So names that are used once and replaced get as much as
-// the same number of flows that stay, and a user who is new where few are new waits no longer than one who is known.
+// With vtc, an unknown flow pays for its first request in advance. Here it does not, and is served like a flow that was
+// idle, unless other newcomers came before it: newcomers owe their unpaid charges together, as if they were one flow
+// (branch.strangers), and none pays more than its own request. So names used once and replaced get as much as the same
+// number of permanent flows, and a new user among few new users waits no longer than a known user.
 //
 // # Bound
 //
-// Let b be the wait bonus, T the longest wait of a head, and S, l and E as in the bound of vtc. A head goes when its key is
-// the least, so its counter is at most b·T after the least of others. A flow that comes is lifted to at most the least key
-// instead of the least counter, which is b·T more. So where no flow is above the threshold, the counters' movements differ by
-// at most l_f + l_g + 2E + 2b·T. One above the threshold, g, goes at the latest when virtual time has passed its counter and
-// the charge of its head. The dispatch of f by which it does so had a counter that was at most l_f + E ahead of virtual time.
-// So then S_f − S_g <= 2l_f + l_g + 2E + b·T, and over an interval in which each was above the threshold the movements differ by
-// at most 3l_f + 3l_g + 4E + 2b·T. Over a long time each has its share all the same. With the defaults, b·T is 3 tokens where
-// requests wait up to 30 s.
+// Let b be the wait bonus, T the longest wait of a head, and S, l and E as in the bound of vtc. A head goes when its
+// key is the least, so its counter is at most b·T after the least other counter. A newcomer is lifted to at most the
+// least key instead of the least counter, at most b·T more. So without a flow above the threshold, the counters'
+// movements differ by at most l_f + l_g + 2E + 2b·T. Now let g be above the threshold. It goes, at the latest, when
+// virtual time has passed its counter plus its head's charge. The dispatch of f that moves virtual time so far had a
+// counter at most l_f + E ahead of virtual time. So S_f − S_g <= 2l_f + l_g + 2E + b·T, and over an interval in which
+// each was above the threshold the movements differ by at most 3l_f + 3l_g + 4E + 2b·T. In the long run each flow still
+// has its share. With the defaults, b·T is 3 tokens for waits of up to 30 s.
 //
 // # Memory
 //
-// Each known flow has its recent use in recentPeriods numbers, for as long as its counter.
+// Each known flow's recent use takes recentPeriods numbers, kept as long as its counter.
 type fairShare struct{ vtc }
 
-// FairShareConfig is the part of the configuration that discipline FairShare reads. All of it can change at run time;
-// another Window forgets the recent use.
+// FairShareConfig is the configuration of discipline FairShare. All of it can change at run time; a new Window forgets
+// the recent use.
 type FairShareConfig struct {
 	// Window is the time in which use is recent, MinWindow to MaxWindow.
 	Window time.Duration
@@ -58,8 +58,9 @@ type FairShareConfig struct {
 	// WaitBonus is the addition to a request's priority for each second of waiting, in millionths of cost at weight 1;
 	// 0 to MaxWaitBonus.
 	WaitBonus int64
-	// BurstRate is the credit, in cost at weight 1, that each second of an idle queue adds, BurstCap the largest credit;
-	// both 0 to MaxCost. BurstDecay is the part of it, in millionths, that stays when requests begin to wait; 0 to a million.
+	// BurstRate is the credit, in cost at weight 1, that each second of an idle queue adds, BurstCap the largest
+	// credit; both 0 to MaxCost. BurstDecay is the part of the credit, in millionths, that stays when requests begin to
+	// wait; 0 to a million.
 	BurstRate, BurstCap Cost
 	BurstDecay          int64
 }
@@ -80,7 +81,7 @@ func DefaultFairShare() FairShareConfig {
 	}
 }
 
-// fairShares is the state of discipline FairShare that all tiers and classes have together.
+// fairShares is the state of discipline FairShare common to all tiers and classes.
 type fairShares struct {
 	queue *FairRequestQueue
 	burst burst
@@ -92,7 +93,7 @@ type fairShares struct {
 // fairLevel is FairShare's state of a class.
 type fairLevel struct {
 	*fairShares
-	recent recentUse // of all its flows, also of those that are forgotten
+	recent recentUse // of all its flows, including forgotten ones
 	lags
 	penalty
 	at int // the standing of the flow above the threshold whose key was computed last, if it has many
@@ -107,8 +108,8 @@ func newFairLevel(s *fairShares) *fairLevel {
 // config returns the configuration.
 func (s *fairShares) config() *FairShareConfig { return &s.queue.config.FairShare }
 
-// bonus returns the wait bonus of a request that arrived then, as what makes its key later than that of one which arrived at
-// the epoch.
+// bonus returns the wait bonus by arrival time, as the delay of the key relative to a request that arrived at the
+// epoch.
 func (s *fairShares) bonus(arrived time.Duration) VirtualTime {
 	hi, lo := bits.Mul64(uint64(max(0, arrived)), uint64(s.config().WaitBonus)<<virtualBits)
 	quo, _ := bits.Div64(hi, lo, uint64(time.Second)*millionth) // hi < 2^61 · 2^50 / 2^64
@@ -135,7 +136,7 @@ func (d fairShare) join(l *level, s *share, in *branch, alone bool, r *Request) 
 	if first := in.flows.Min(); first != nil && !(in.matched && !in.front.before(first.counter())) {
 		least := first.tag - l.shares.bonus(r.arrived)
 		if l.penalizes(&first.flow.share) {
-			least-- // it goes before that one
+			least-- // it goes before that flow
 		}
 		to = to.later(least.earlier(in.virtual + own))
 	}
@@ -145,7 +146,7 @@ func (d fairShare) join(l *level, s *share, in *branch, alone bool, r *Request) 
 // counter returns the counter of a flow where it waits.
 func (fl *flowLane) counter() VirtualTime { return fl.flow.waitsIn(fl.lane.name).start }
 
-// stranger returns where a flow begins of which nothing is known in the lane.
+// stranger returns the start of an unknown flow in the lane.
 func (b *branch) stranger(own VirtualTime) VirtualTime {
 	b.strangers = b.strangers.later(b.virtual)
 	at := b.strangers.earlier(b.virtual + own)
@@ -258,8 +259,8 @@ func (l *level) used(s *share, cost Cost, p *receipt) {
 	}
 }
 
-// corrected notes that s is charged this instead. Its use at the time of the dispatch is less or more, if that was recently;
-// else the surplus is used now.
+// corrected notes a corrected charge of s. It changes the use at the time of the dispatch, if that is recent; otherwise
+// a surplus counts as used now.
 func (l *level) corrected(s *share, to Cost, p *receipt) {
 	f := l.fair
 	if f == nil || p.weight == 0 {

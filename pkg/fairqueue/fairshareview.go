@@ -2,14 +2,14 @@ package fairqueue
 
 import "time"
 
-// UserShare is what FairShare knows of a flow.
+// UserShare is the state of a flow with FairShare.
 type UserShare struct {
 	Tier   int
 	Class  string
 	Flow   string
 	Weight Weight
-	// Deficit is the service owed to it, in units of cost: its lag of weighted service. Those of the active flows of a
-	// class add up to zero, but for a unit of each. It is 0 if the flow is not active.
+	// Deficit is the service owed to it, in units of cost: its lag of weighted service. The deficits of a class's
+	// active flows add up to zero, within one unit for each. An inactive flow has 0.
 	Deficit int64
 	// BurstCredits are its credits from idle time, in units of cost.
 	BurstCredits int64
@@ -21,18 +21,18 @@ type UserShare struct {
 	Queued, InFlight int
 }
 
-// SharesView is what FairShare knows of all flows.
+// SharesView is the state of all flows with FairShare.
 type SharesView struct {
-	// Known is the number of known flows, of which Users has some.
+	// Known is the number of known flows; Users has some of them.
 	Known int
 	Users []UserShare
-	// Recent is the recent use of all flows, in units of cost, also of forgotten ones.
+	// Recent is the recent use of all flows, including forgotten ones, in units of cost.
 	Recent int64
 	Window time.Duration
 }
 
-// Shares returns what FairShare knows of up to limit flows: by tier and class the active ones, those first that have been
-// active longest, and then those that were active last. It visits as many. ok is false with another discipline.
+// Shares returns the states of up to limit flows with FairShare, by tier and class: active flows first, the longest
+// active before others, then the last active ones. It visits as many flows. ok is false with another discipline.
 func (q *FairRequestQueue) Shares(now time.Time, limit int) (v SharesView, ok bool) {
 	if q.shares == nil {
 		return v, false

@@ -2,14 +2,14 @@ package fairqueue
 
 import "iter"
 
-// flow is a tracked flow: one with waiting requests, of its own or of flows under it. It is forgotten when the last of
-// them leaves. It has four cache lines, and with thousands of flows each costs a miss: the first two are used by every
-// push and pop, the third by the discipline, the third and the fourth by a walk through the share tree.
-// TestFlowFitsItsSize counts them.
+// flow is a tracked flow: it, or a flow under it, has waiting requests. It is forgotten when the last of them leaves.
+// It has four cache lines, and with thousands of flows each line costs a miss: every push and pop uses the first two,
+// the discipline the third, and a walk through the share tree the third and the fourth. TestFlowFitsItsSize checks the
+// size.
 type flow struct {
 	class    *class
 	siblings *siblings          // the siblings that it belongs to
-	above    *flow              // the flow that it is under; nil if it is the class's own
+	above    *flow              // the flow above it; nil if it is the class's own
 	under    *siblings          // the flows under it; nil if requests wait in it
 	lanes    []*flowLane        // its lanes with waiting requests; usually one
 	byLane   map[Lane]*flowLane // the same lanes, if there are more than fewLanes
@@ -20,14 +20,14 @@ type flow struct {
 	depth    int8  // 0 for the class's own
 	newcomer bool  // goes first among equal tags: NewcomerFirst, and not served since it became backlogged
 	tracked  bool
-	resting  bool // nothing waits, but something is in flight
+	resting  bool // no request waits, but some are in flight
 	position tablePosition
 
 	share
 	queued   int
 	shed     shedding
 	reserves int32  // the part of capacity that is reserved, for the class's own flows
-	prepared uint32 // the number of the configuration by which it has its weight and its capacity; 0: none
+	prepared uint32 // number of the configuration that set its weight and its capacity; 0: none
 	key      string
 }
 
@@ -61,7 +61,8 @@ func (f *flow) newest() *Request {
 // known returns the class's own flow that r belongs to, whether it is tracked or not; nil if it is not known.
 func (c *class) known(r *Request) *flow { return c.flows.known[c.flowKey(r)] }
 
-// findIn returns the flow that r would wait in, which is f or under it; nil if it is not tracked. f is what known returns.
+// findIn returns the flow that r would wait in, f or a flow under it; nil if it is not tracked. f is the result of
+// known.
 func (c *class) findIn(f *flow, r *Request) *flow {
 	if f == nil || !f.tracked {
 		return nil
@@ -92,7 +93,7 @@ func (c *class) keyAt(r *Request, depth int) string {
 	}
 }
 
-// track starts tracking the flow of r, and the flows above it that are not tracked. known is what class.known returns.
+// track starts tracking the flow of r and any untracked flows above it. known is the result of class.known.
 func (q *FairRequestQueue) track(c *class, r *Request, known *flow) *flow {
 	if in := c.ring; c.queued == 0 && in.shared() {
 		in.discipline.begin(&in.level, &c.share)
@@ -130,8 +131,8 @@ func siblingsUnder(c *class, above *flow) *siblings {
 	return &c.siblings
 }
 
-// prepare gives f, in which nothing waits and which has this key, its place in the class and its weight with r. What its
-// discipline still knows of it stays, if that needs to know which flows are active.
+// prepare gives the idle f with this key its place in the class and its weight with r. The discipline's state of f
+// stays if the discipline needs to know which flows are active.
 func (q *FairRequestQueue) prepare(f *flow, c *class, above *flow, key string, r *Request) {
 	f.class, f.siblings, f.above = c, siblingsUnder(c, above), above
 	if !q.active {
@@ -171,7 +172,7 @@ func (s *siblings) leafFlows() iter.Seq[*flow] {
 	}
 }
 
-// below returns the siblings for the flows under one of these.
+// below returns empty siblings for the flows under one of these flows.
 func (s *siblings) below() *siblings {
 	below := &siblings{level: level{discipline: s.discipline, shares: s.shares}, flows: newFlowTable(keptUnder)}
 	below.newcomerFirst, below.shed.enabled = s.newcomerFirst, s.shed.enabled

@@ -2,10 +2,10 @@ package fairqueue
 
 import "time"
 
-// FlowShare is the part of a flow in its class, and that of the class in its tier.
+// FlowShare is a flow's share of its class, and its class's share of the tier.
 type FlowShare struct {
-	// Tier is the name of the flow's tier, and Class that of its class within the tier. ClassDeficit and Quantum are those of the class if classes share the tier, in
-	// units of cost; else 0.
+	// Tier and Class are the names of the flow's tier and of its class within the tier. ClassDeficit and Quantum are
+	// the class's, in units of cost, if classes share the tier; otherwise 0.
 	Tier, Class           string
 	ClassDeficit, Quantum int64
 	Weight                Weight
@@ -17,8 +17,8 @@ type FlowShare struct {
 	Factor                        int64
 }
 
-// ShareOf returns the share of the class's own flow of r, which may wait, be in flight or not have come yet. It looks at one
-// flow and one class.
+// ShareOf returns the share of the class's own flow of r, which may wait, be in flight or not have arrived. It visits
+// one flow and one class.
 func (q *FairRequestQueue) ShareOf(now time.Time, r *Request) FlowShare {
 	c := q.classAt(r)
 	s := FlowShare{Tier: c.tier.config.Name, Class: c.config.Name, Factor: millionth}
@@ -28,7 +28,7 @@ func (q *FairRequestQueue) ShareOf(now time.Time, r *Request) FlowShare {
 	f := c.known(r)
 	if f != nil && (f.tracked || f.resting) {
 		s.Weight = f.weight
-	} else { // it is known by its key, at most
+	} else { // it may be known by its key
 		s.Weight = q.config.weightWith(0, c.flowKey(r), r)
 	}
 	if s.Fair = c.fair != nil; f == nil {
@@ -38,7 +38,7 @@ func (q *FairRequestQueue) ShareOf(now time.Time, r *Request) FlowShare {
 		before := q.now
 		q.now = now
 		v := c.fair.view(f)
-		q.now = before // as if nobody had looked
+		q.now = before // looking must change nothing
 		s.Deficit, s.Recent, s.BurstCredits, s.Factor = v.Deficit, v.Recent, v.BurstCredits, v.Factor
 	}
 	return s

@@ -9,10 +9,10 @@ const (
 	keptUnder = 16
 )
 
-// flowTable maps keys to a level's tracked flows. A flow that has lost its last waiter often gets the next one soon, so
-// its map entry is kept for a while, since adding and deleting it costs more than anything else that a flow does. Only
-// the structure and the key outlive a flow's waiters, unless the discipline needs to know which flows are active: then
-// a flow also rests here while it has requests in flight, and is kept with its share.
+// flowTable maps keys to a level's tracked flows. A flow often gets its next waiter soon after losing its last one, so
+// its map entry is kept for a while: adding and deleting it is the dearest operation of a flow. Only the structure and
+// the key outlive a flow's waiters, unless the discipline needs to know which flows are active: then a flow also rests
+// here while it has requests in flight, and is kept with its share.
 type flowTable struct {
 	known   map[string]*flow // tracked, resting and kept flows
 	tracked int
@@ -76,8 +76,8 @@ func (t *flowTable) track(f *flow) {
 	t.tracked++
 }
 
-// claim returns the flow with this key, which is not tracked: f, which is the known one, or a blank one if that is nil. It
-// must then be tracked or rest.
+// claim returns the untracked flow with this key: the known flow f, or a blank one if f is nil. The caller must then
+// call track or rest.
 func (t *flowTable) claim(key string, f *flow) *flow {
 	switch {
 	case f == nil:
@@ -90,7 +90,7 @@ func (t *flowTable) claim(key string, f *flow) *flow {
 	return f
 }
 
-// rest keeps a flow that was claimed known while it has requests in flight.
+// rest keeps a claimed flow known while it has requests in flight.
 func (t *flowTable) rest(f *flow) { f.tracked, f.resting, f.position = false, true, tablePosition{} }
 
 // drop stops tracking f, which rests while it has requests in flight.

@@ -1,10 +1,10 @@
 package fairqueue
 
-// Full is a limit of the queue that keeps a request out.
+// Full is the limit of the queue that rejects a request.
 type Full uint8
 
-// The limits: that of the request's flow, of a flow under it, of the whole queue, of its tier, and of the tier's share of the
-// whole.
+// The limits: of the request's flow, of a flow under it, of the whole queue, of its tier, and of the tier's share of
+// the whole.
 const (
 	FullFlow Full = iota
 	FullUnder
@@ -13,7 +13,7 @@ const (
 	FullTierShare
 )
 
-// FullBy returns the limit by which Push has just refused r, and how many requests that allows. It changes nothing.
+// FullBy returns the limit by which Push has just rejected r, and its number of requests. It changes nothing.
 func (q *FairRequestQueue) FullBy(r *Request) (by Full, most int) {
 	c := q.tierOf(r.Tier).classOf(r)
 	t, f := c.tier, c.flows.find(c.flowKey(r))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// HeadIn returns the request that goes next among the waiters in a lane of a tier that are not parked, whether the lane
-// is open or closed; nil if there is none.
+// HeadIn returns the next request of a lane of a tier, ignoring parked waiters and the state of the lane; nil if there
+// is none.
 func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 	if tier < 0 || tier >= maxTiers || q.byID[tier] == nil {
 		return nil
@@ -14,8 +14,8 @@ func (q *FairRequestQueue) HeadIn(tier int, lane Lane) *Request {
 	return q.byID[tier].turn(func(c *class) *Request { return c.headIn(lane) })
 }
 
-// FirstIn returns the request that goes next in a lane of a tier, open or closed, of flows that are not parked, or instead
-// of those that AwaitRoom was called for, and whose next request could reports; nil if there is none.
+// FirstIn returns the next request of a lane of a tier, open or closed, among flows whose next request satisfies could:
+// flows that are not parked or, with awaits, flows of AwaitRoom. It returns nil if there is none.
 func (q *FairRequestQueue) FirstIn(tier int, lane Lane, awaits bool, could func(*Request) bool) *Request {
 	if tier < 0 || tier >= maxTiers || q.byID[tier] == nil {
 		return nil
@@ -41,8 +41,8 @@ func (q *FairRequestQueue) Waits(lane Lane) bool {
 	return false
 }
 
-// SortHeads sorts heads of lanes of one tier in the order in which they go. Those of different classes go by arrival, as far
-// as the order within each class allows: of two classes, the one goes on whose next head, or one before it, came first.
+// SortHeads sorts heads of lanes of one tier in the order in which they go. Heads of different classes are merged by
+// arrival, keeping the order within each class: the class whose next head, or one before it, arrived first continues.
 func SortHeads(heads []*Request) {
 	class := func(r *Request) *class { return r.flowLane.lane.class }
 	slices.SortFunc(heads, func(a, b *Request) int {
@@ -78,7 +78,7 @@ func (q *FairRequestQueue) classOf(r *Request) *class {
 	return q.tierOf(r.Tier).classOf(r)
 }
 
-// LanesOf appends to lanes those of its class in which the flow of r, which waits or arrives, waits.
+// LanesOf appends to lanes the lanes of the class in which the flow of r waits. r waits or arrives.
 func (q *FairRequestQueue) LanesOf(r *Request, lanes []Lane) []Lane {
 	var f *flow
 	if r.Queued() {
@@ -94,7 +94,7 @@ func (q *FairRequestQueue) LanesOf(r *Request, lanes []Lane) []Lane {
 	return lanes
 }
 
-// OthersWait reports whether, in the class of r, which waits or arrives, another flow than r's waits in a lane.
+// OthersWait reports whether another flow than r's waits in a lane of r's class. r waits or arrives.
 func (q *FairRequestQueue) OthersWait(r *Request, lane Lane) bool {
 	c := q.classOf(r)
 	l := c.lanes[lane]

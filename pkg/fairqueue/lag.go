@@ -2,16 +2,16 @@ package fairqueue
 
 import "math/bits"
 
-// The deficits of flows. A flow's virtual use rises by its charges over its weight, in whatever lane. That of the class
-// is the mean of those of its active flows by their weights, so a charge credits each of them by its weight. The
-// deficit of a flow is its weight times how far it is behind the mean, and those of the active flows add up to zero,
-// but for rounding. A flow that becomes active again is behind by nothing; it still owes its lead. Deficits are for
-// users to see: no order depends on them.
+// This file computes the deficits of flows. A flow's virtual use rises by its charges over its weight, in any lane. The
+// class's virtual use is the weighted mean of its active flows', so a charge credits each of them by its weight. A
+// flow's deficit is its weight times its distance behind the mean; the deficits of active flows add up to zero, except
+// for rounding. A flow that becomes active again is not behind, but still owes its lead. Deficits are only shown to
+// users: no order depends on them.
 
-// lag is where one flow is.
+// lag is one flow's virtual use.
 type lag struct {
 	spent  VirtualTime // its virtual use
-	weight Weight      // with which it counts among the active; 0: it is not
+	weight Weight      // with which it counts among active flows; 0: inactive
 }
 
 // lags is the state of the active flows of a class.
@@ -97,8 +97,8 @@ func (l *lags) count(u *userUse, w Weight) {
 	l.weights += w
 }
 
-// spend adds to the virtual use of a flow, which has this weight now. It reports whether the mean has gone so far that all flows
-// must be kept near it, since virtual uses roll over.
+// spend adds to the virtual use of a flow with this weight. It reports whether the mean has moved so far that all flows
+// must be brought near it, since virtual uses roll over.
 func (f *fairLevel) spend(u *userUse, weight Weight, by VirtualTime) (far bool) {
 	if u.spent += by; u.weight == 0 {
 		return false

@@ -2,8 +2,8 @@ package fairqueue
 
 import "github.com/weir-epp/weir/internal/heap"
 
-// flowLane is a flow's part of a lane: the requests that wait there, or those of the flows under it. It exists while a
-// request waits in it.
+// flowLane is a flow's part of a lane: its requests waiting there, or its nested flows'. It exists while a request
+// waits in it.
 type flowLane struct {
 	flow      *flow
 	lane      *classLane
@@ -17,23 +17,23 @@ type flowLane struct {
 	queued    int         // waiting requests
 	ageNumber int32       // number in the heap of its branch's ages
 	parked    int32       // 1-based index in its branch's parked; 0: not parked
-	awaits    int32       // number in the lane's rooms; 0: it is not parked, or another's lease does not matter
+	awaits    int32       // number in the lane's rooms; 0: not parked, or not awaiting another lease's end
 	awaitsAge int32       // number in the lane's roomAges
-	settled   uint32      // vtc: the number of notes (attained.go) when it began to wait here as it does now
-	atCap     bool        // its flow is: it is parked whether or not flows under it could go
+	settled   uint32      // vtc: the number of notes (attained.go) when its present wait here began
+	atCap     bool        // its flow is at its cap, so it is parked even if flows under it could go
 }
 
 // branch orders the sharers of one level in one lane.
 type branch struct {
 	flows   heap.Heap[*flowLane] // those that are not parked
 	ages    heap.Heap[*age]      // the same ones, if the tier has a starvation threshold
-	parked  []*flowLane          // those whose heads cannot go: at their cap, or with all flows under them parked
-	capped  int                  // waiting requests in these, and in parked ones under the others
+	parked  []*flowLane          // flowLanes whose heads cannot go: at their cap, or with all flows under them parked
+	capped  int                  // waiting requests in these, and in parked flowLanes under the others
 	virtual VirtualTime          // vtc: the lane's virtual time
-	front   VirtualTime          // vtc: if matched, the furthest counter to which a turn of another flow has brought one
+	front   VirtualTime          // vtc: if matched, the furthest counter reached by taking another flow's turn
 	matched bool                 // vtc: virtual time has not passed the front
 
-	strangers VirtualTime // FairShare: where the next flow begins of which nothing is known, if virtual time is before it
+	strangers VirtualTime // FairShare: the start of the next unknown flow, if virtual time is before it
 	raise     VirtualTime // FairShare: the delay of the key of the flow above the threshold
 }
 
@@ -72,8 +72,8 @@ func (fl *flowLane) outermost() *flowLane {
 	return fl
 }
 
-// behind is set in the second part of the key of a flow that is not a newcomer: among equal tags newcomers go first. No
-// arrival sequence gets that far.
+// behind is set in the second part of the key of a flow that is not a newcomer, so that newcomers go first among equal
+// tags. No arrival sequence reaches it.
 const behind = 1 << 63
 
 func (fl *flowLane) Key() heap.Key {
@@ -117,8 +117,8 @@ const (
 	// LaneFull means that there is no room below the upper bound: no request can go, and none lends its age to its
 	// tier. A settlement may change that, as in a busy lane.
 	LaneFull
-	// LaneBlocked means that its backends are too busy for the class: no request could go even with room, so waiters do not
-	// prevent a bypass. Room does not open it.
+	// LaneBlocked means that its backends are too busy for the class: no request could go even with room, so its
+	// waiters do not prevent a bypass. Room does not open it.
 	LaneBlocked
 	// LaneDead means that there is no ready endpoint: waiters could not go even with room, so they do not prevent a
 	// bypass.
@@ -132,7 +132,7 @@ type classLane struct {
 	name     Lane
 	state    LaneState
 	queued   int                     // waiting requests
-	rooms    heap.Heap[*awaiting]    // of the parked ones, those that could go if others made room
+	rooms    heap.Heap[*awaiting]    // the parked flowLanes that could go if another lease's end made room
 	roomAges heap.Heap[*awaitingAge] // the same ones, if the tier has a starvation threshold
 	number   int32                   // number in the class's heap of open lanes
 	busy     laneBusy
@@ -185,8 +185,8 @@ func (a *laneAge) Key() heap.Key { return a.lane.ages.MinKey() }
 
 func (a *laneAge) Handle() *int32 { return &a.number }
 
-// stuck returns the number of requests that could not go even if there were room, because their lane has no ready
-// endpoint, or only such as are too busy, or their flow is at its cap. They do not prevent a bypass.
+// stuck returns the number of requests that could not go even with room, because their lane's endpoints are unready or
+// too busy, or their flow is at its cap. They do not prevent a bypass.
 func (c *classLane) stuck() int {
 	if c.allStuck() {
 		return c.queued
@@ -194,7 +194,7 @@ func (c *classLane) stuck() int {
 	return c.capped
 }
 
-// allStuck reports whether that is so for every request of the lane.
+// allStuck reports whether every request of the lane is stuck because of the lane's state.
 func (c *classLane) allStuck() bool { return c.state == LaneDead || c.state == LaneBlocked }
 
 // setMember adds x to h, removes it, or fixes its position, so that h contains x exactly if want is set.

@@ -34,7 +34,7 @@ func (c *Config) checkLevels(ps *invalid.Problems) {
 	}
 }
 
-// ownWeight returns the weight that is listed for a flow at a depth, 0 being the class's own; ok is false if none is.
+// ownWeight returns the listed weight of a flow at a depth, with 0 the class's own; ok is false if none is listed.
 func (c *Config) ownWeight(depth int, key string) (w Weight, ok bool) {
 	switch {
 	case depth < len(c.ByLevel):
@@ -56,8 +56,8 @@ func (c *Config) capacityAt(depth int, key string) int {
 	return c.ByLevel[depth].Capacity
 }
 
-// fullUnder returns the capacity of a flow of r under f, a tracked flow of the class or nil, that is at its capacity; 0 if none
-// is.
+// fullUnder returns the capacity of the first full flow of r under f; 0 if none is full. f is a tracked flow of the
+// class, or nil.
 func (q *FairRequestQueue) fullUnder(c *class, f *flow, r *Request) int {
 	for depth := 1; f != nil && f.under != nil; depth++ {
 		key := c.keyAt(r, depth)

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Prompt is the length of a request's prompt in tokens, as it was known when the request arrived, and the number of
-// them that the best of the backends that it may use had cached. Both are from 0 to MaxCost; Cached counts up to Raw.
+// Prompt is the length of a request's prompt in tokens, as known at its arrival, and the largest number of them cached
+// at one of its backends. Both are from 0 to MaxCost; Cached counts up to Raw.
 type Prompt struct{ Raw, Cached int32 }
 
 // PromptOf returns the prompt with these numbers of tokens, clamped to the range.
@@ -23,12 +23,12 @@ func (p Prompt) Uncached() int64 { return int64(p.Raw) - int64(p.cached()) }
 
 func (p Prompt) cached() int32 { return max(0, min(p.Cached, p.Raw)) }
 
-// ClassLimits bound the waiting requests of a class. The most is each limit times the number of backends; nil means no
-// limit, and 0 that nothing waits. A limit is reached when as much waits as it allows, so the request that crosses it
-// is accepted.
+// ClassLimits bound the waiting requests of a class. Each limit is multiplied by the number of backends; nil means no
+// limit, and 0 means that no request waits. An arrival is rejected once a limit is reached, so the request that crosses
+// it is accepted.
 type ClassLimits struct {
-	// Requests is the number of requests, RawTokens the sum of the tokens of their prompts, and CachedTokens that of the cached
-	// ones; each from 0 to MaxClassLimit for each backend. They are checked in this order.
+	// Requests is the number of requests, RawTokens the sum of their prompts' tokens, and CachedTokens the sum of the
+	// cached ones, each 0 to MaxClassLimit per backend. They are checked in this order.
 	Requests, RawTokens, CachedTokens *int64
 }
 
@@ -71,11 +71,11 @@ func (l *ClassLimits) check(ps *invalid.Problems, at invalid.Path) {
 	}
 }
 
-// LimitError is the error for a request that would wait in a class of which a limit is reached. It is an ErrTooManyFlows.
+// LimitError is the error for a request that would wait in a class with a reached limit. It is an ErrTooManyFlows.
 type LimitError struct {
 	// Ring and Class name the class.
 	Ring, Class string
-	// Limit is the kind of the limit, Current the waiting amount of that, and Most the limit for all backends.
+	// Limit is the kind of the limit, Current the waiting amount, and Most the limit for all backends.
 	Limit         LimitKind
 	Current, Most int64
 }
@@ -100,8 +100,8 @@ func (a *amounts) count(r *Request, by int64) {
 	}
 }
 
-// Limited returns the *LimitError for a request that is not queued, if a limit of the class that it would join is reached
-// where so many backends are known; else nil.
+// Limited returns the *LimitError for an unqueued request if its class has reached a limit with this number of
+// backends; otherwise nil.
 func (q *FairRequestQueue) Limited(r *Request, backends int) error {
 	c := q.tierOf(r.Tier).classOf(r)
 	for k := range LimitKind(NumLimits) {

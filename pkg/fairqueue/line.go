@@ -2,9 +2,9 @@ package fairqueue
 
 import "iter"
 
-// line holds the requests of one flow in one lane. It gives the next one by their order, and by arrival the oldest,
-// which lends its age to its tier, and the newest, which is displaced first. If the order is that of arrival, it is one
-// intrusive list with O(1) removal anywhere; otherwise there is also a row.
+// line holds the requests of one flow in one lane. It gives the next request by order, the oldest, which lends its age
+// to its tier, and the newest, which is displaced first. In order of arrival it is one intrusive list with O(1)
+// removal; with another order it also has a row.
 type line struct {
 	oldest, newest *Request
 	row            *row // nil: in order of arrival
@@ -30,7 +30,7 @@ func (l *line) first(look func(*Request) bool) {
 
 func (l *line) insert(r *Request) { l.insertAfter(r, nil) }
 
-// insertAfter is insert for a request that comes somewhere after another one, if that is not nil.
+// insertAfter is insert for a request that belongs after before, unless that is nil.
 func (l *line) insertAfter(r, before *Request) {
 	if l.row != nil {
 		l.row.insert(r)

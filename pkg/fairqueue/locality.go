@@ -2,56 +2,58 @@ package fairqueue
 
 import "github.com/weir-epp/weir/internal/heap"
 
-// A place that is free may suit a request that is not next: the engine there has its prompt cached, and that of the next one
-// is elsewhere. So where the configuration permits, the owner of the queue looks at a few that wait, and lets the one go that
-// has least to lose there (Matches, Candidate.Instead):
+// A free slot may suit a request that is not next: the engine has its prompt cached, while the next request's prompt is
+// cached elsewhere. So if the configuration permits, the queue's owner compares a few waiters and releases the one with
+// the least regret (Matches, Candidate.Instead):
 //
-//   - with Locality: the first mostLooked of the line whose turn it is
-//   - with Config.LocalityQuantum, Q: those of the flows of the same class and lane, the first mostLooked by their keys, that
-//     are at most Q/weight after the least key. Of flows with others under them the one that is next competes.
+//   - with Locality: the first mostLooked requests of the line whose turn it is
+//   - with Config.LocalityQuantum Q: the first mostLooked flows of the same class and lane by key, at most Q/weight
+//     after the least key. A flow with nested flows competes with its next request.
 //
-// Only requests of the strict priority of the one whose turn it is compete, and only those that their class or weighted tier
-// can afford as well. No request is overtaken more than mostOvertaken times by its own flow, or mostPassed times by others
-// while its flow has the least key, or after half of the time to its client's own deadline.
+// Only requests with the strict priority of the request whose turn it is compete, if their class or weighted tier can
+// also afford them. A request is overtaken at most mostOvertaken times by its own flow, and at most mostPassed times by
+// other flows while its own has the least key. It is never overtaken after half of the time to its client's own
+// deadline.
 //
 // # Bound
 //
-// A request that takes another's turn is charged like any other, and its flow is that much later in the order. Virtual time
-// goes on to the least key only. (If it went on to the key of the one that goes, a flow that comes back after each grant
-// would begin there each time, behind flows that wait, which would be served before it for ever.)
+// A request that takes another's turn is charged like any other, and its flow is that much later in the order. Virtual
+// time advances to the least key only. (With the key of the released request, a flow that returns after each grant
+// would begin there each time, and waiting flows would be served before it for ever.)
 //
 // With S, l and E as in the bounds of vtc and wfq (vtc.go, doc.go), and key the counter of vtc:
 //
-//   - When f goes, S_f <= S_g + Q/w_f for every g that can go, since no counter is before the least. So then
-//     S_f − S_g <= l_f + Q/w_f, and until f goes again it grows by corrections only, which are E in all.
-//   - If f has not gone since both wait, the argument is that of vtc, since virtual time is never after the least counter of
-//     those who can go, but for corrections.
-//   - So S_f − S_g is between −l_g − Q/w_g − E and l_f + Q/w_f + E all the time.
+//   - When f goes, S_f <= S_g + Q/w_f for every g that can go, since no counter is before the least. After its charge
+//     S_f − S_g <= l_f + Q/w_f, and until f goes again only corrections raise it, by at most E.
+//   - Before f has gone, the argument is vtc's, since virtual time is never after the least counter of the flows that
+//     can go, except for corrections.
+//   - Therefore −l_g − Q/w_g − E <= S_f − S_g <= l_f + Q/w_f + E at all times.
 //
-// So where two flows wait that have not taken turns before, one gets at most l_f + l_g + Q/min(w_f, w_g) + 2E more than the
-// other, whatever matches. Over an interval that begins later, the difference may first have been on one side and then on the
-// other: there it is l_f + l_g + Q/w_f + Q/w_g + 2E. A flow that begins to wait is not lifted to the least counter of the
-// others, as vtc does, while that is one to which taking turns has brought it (branch.front): it would lose what others have
-// taken each time. With wfq, the key is the finish tag of a flow's head. Where a dearer
-// request takes its turn, its flow is further ahead by the difference: l_f is twice the largest cost of f less the least with
-// Locality, or where orders within flows let dearer ones overtake. Q = 0 leaves the bounds between flows.
+// So of two waiting flows that have not taken turns before, one gets at most l_f + l_g + Q/min(w_f, w_g) + 2E more than
+// the other. Over an interval that begins later, the difference may move from one side to the other: the bound is then
+// l_f + l_g + Q/w_f + Q/w_g + 2E. vtc lifts a flow that begins to wait to the others' least counter; here it does not
+// while that counter was reached by taking turns (branch.front), since the flow would lose the taken service each time.
+// With wfq, the key is the finish tag of a flow's head. If a dearer request takes the head's turn, its flow is further
+// ahead by the difference: with Locality, or orders in which dearer requests overtake within a flow, l_f is twice the
+// largest cost of f minus the least. Q = 0 does not change the bounds between flows.
 
 const (
-	// mostLooked is the number of requests of a line, and of flows of a lane, that compete for a place (K).
+	// mostLooked is the number of requests of a line, and of flows of a lane, that compete for a slot (K).
 	mostLooked = heap.MostLeast
-	// mostOvertaken is how often a request is overtaken by its own flow (S), and mostPassed how often by others in its turn.
+	// mostOvertaken is how often a request may be overtaken by its own flow (S), and mostPassed by other flows in its
+	// turn.
 	mostOvertaken = 64
 	mostPassed    = 16
 )
 
-// turns counts in its lower byte how often a request was overtaken by its own flow, and above that how often by others in
-// its turn.
+// turns counts how often a request was overtaken: by its own flow in the lower byte, and by other flows in its turn
+// above it.
 type turns uint16
 
 const (
 	byOwn    turns = 1
 	byOther  turns = 1 << 8
-	aside    turns = 1 << 15 // it went out of turn itself, for a place that was free for it alone
+	aside    turns = 1 << 15 // it went out of turn itself, to a slot that was free for it alone
 	allOwn         = byOther - byOwn
 	allOther       = aside - byOther
 )
@@ -65,9 +67,9 @@ func (t turns) with(flag turns, on bool) turns {
 	return t &^ flag
 }
 
-// Matches calls try with the requests that may take the turn of a candidate that Peek has made and that is not promoted, in
-// their order: first itself, then others of its line, then those of other flows, if others is true, until try returns false.
-// There are at most 64.
+// Matches calls try with the requests that may take the turn of an unpromoted candidate of Peek, until try returns
+// false: first the candidate, then others of its line, then, if others is true, those of other flows. There are at most
+// 64.
 func (q *FairRequestQueue) Matches(c *Candidate, others bool, try func(*Request) bool) {
 	turn := c.Request
 	top := turn.flowLane.outermost()
@@ -111,7 +113,7 @@ func (q *FairRequestQueue) halfOver(r *Request) bool {
 	return r.Within != 0 && q.Since(q.now)-r.arrived >= r.Within/2
 }
 
-// affords reports whether the class and the tier of a candidate would have their turn with r, too.
+// affords reports whether the class and the tier of a candidate would also have their turn with r.
 func (q *FairRequestQueue) affords(c *Candidate, r *Request) bool {
 	if r.Cost <= c.Request.Cost {
 		return true
@@ -132,7 +134,7 @@ func (q *FairRequestQueue) affords(c *Candidate, r *Request) bool {
 	return true
 }
 
-// Instead returns the candidate that goes in the turn of c: r, which Matches has called try with.
+// Instead returns the candidate for r in the turn of c. Matches has called try with r.
 func (c *Candidate) Instead(r *Request) Candidate {
 	instead := *c
 	if r != c.Request {
@@ -141,8 +143,8 @@ func (c *Candidate) Instead(r *Request) Candidate {
 	return instead
 }
 
-// Overtakes appends to some the requests that a candidate overtakes: those before it in its line, and the one whose turn it
-// takes.
+// Overtakes appends to some the requests that a candidate overtakes: the earlier ones of its line, and the request
+// whose turn it takes.
 func (c *Candidate) Overtakes(some []*Request) []*Request {
 	if c.turn == nil {
 		return some
@@ -159,7 +161,7 @@ func (c *Candidate) Overtakes(some []*Request) []*Request {
 	return some
 }
 
-// overtake counts that.
+// overtake counts the requests that c overtakes.
 func (c *Candidate) overtake() {
 	var room [mostLooked + 1]*Request
 	for _, r := range c.Overtakes(room[:0]) {

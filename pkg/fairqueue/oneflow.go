@@ -1,8 +1,7 @@
 package fairqueue
 
-// oneFlow is no fairness at all: all requests of the class are in one flow, and go by the order within flows. The tag
-// of a head is its rank in that order, and with fcfs it is the same for all, so the many lanes of this one flow are
-// never retagged.
+// oneFlow is no fairness: all requests of the class are in one flow, in the order within flows. A head's tag is its
+// rank in that order. With fcfs all tags are equal, so the many lanes of the flow are never retagged.
 type oneFlow struct{ costsKnown }
 
 func (oneFlow) begin(*level, *share) {}

@@ -12,15 +12,15 @@ const (
 	WSPT
 	// EDF is earliest deadline first: the client's own deadline, or else the end of the TTL.
 	EDF
-	// Locality is first come, first served, but one of the first that wait may go before the others, because it has less to
-	// lose at the place that is free (locality.go).
+	// Locality is first come, first served, except that one of the first waiters may go early because it suits the free
+	// slot better (locality.go).
 	Locality
 )
 
 // order is the order of one flow's requests in one lane: by rank, which may roll over, then by arrival.
 type order interface {
-	// rank returns the rank of r, which arrived at this time since the queue's epoch, and whose client's own deadline, or
-	// else its TTL, is over at the other. It is computed once.
+	// rank returns the rank of r. arrived is its arrival, and deadline its client's own deadline or else the end of its
+	// TTL, both relative to the queue's epoch. It is computed once.
 	rank(arrived, deadline time.Duration, r *Request) uint64
 }
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A request that cannot be placed now must not block those behind it in other lanes or flows: its lane is closed, or
-// its flow is parked in its lane, until a settlement or a change of a cap or snapshot may free it. Flows under one are parked
-// in parkingunder.go.
+// A request that cannot be placed now must not block requests of other lanes or flows: its lane is closed, or its flow
+// is parked in its lane, until a settlement or a change of a cap or snapshot may free it. parkingunder.go parks nested
+// flows.
 
 // CloseLane closes the lane of r, a waiting request, within its class: LaneBusy, LaneFull or LaneDead, until OpenLane or
 // OpenLanes, or LaneBlocked until Unblock or OpenLanes.
@@ -65,8 +65,8 @@ func (q *FairRequestQueue) ParkFlow(r *Request) {
 	q.park(r.flowLane.outermost())
 }
 
-// AwaitRoom notes of the flow of r, a waiting request that is parked in r's lane, that it could go if another's lease made
-// room at a backend where it is below its cap.
+// AwaitRoom notes that the flow of the waiting r, parked in r's lane, could go if another lease's end made room at a
+// backend where the flow is below its cap.
 func (q *FairRequestQueue) AwaitRoom(r *Request) {
 	fl := r.flowLane.outermost()
 	if !fl.atCap || fl.awaits != 0 || fl.parkedBelow() {
@@ -82,8 +82,8 @@ func (q *FairRequestQueue) AwaitRoom(r *Request) {
 // Awaits reports whether any flow in a lane awaits room.
 func (q *FairRequestQueue) Awaits(name Lane) bool { return q.awaiting[name] > 0 }
 
-// Awaiting appends to heads, for each tier, the first request that AwaitRoom was called for in a lane and that could go: of
-// the class and flow that go next, and where there is a starvation threshold of the flow that has waited longest.
+// Awaiting appends to heads, for each tier, the first request in a lane among the flows of AwaitRoom that satisfies
+// could, and with a starvation threshold also the longest waiting one.
 func (q *FairRequestQueue) Awaiting(name Lane, could func(*Request) bool, heads []*Request) []*Request {
 	if !q.Awaits(name) {
 		return heads
@@ -101,8 +101,8 @@ func (q *FairRequestQueue) Awaiting(name Lane, could func(*Request) bool, heads 
 	return heads
 }
 
-// awaitingIn returns the request that goes next in a lane of those that AwaitRoom was called for and that could go; nil if
-// there is none.
+// awaitingIn returns the next request in a lane among the flows of AwaitRoom that satisfies could; nil if there is
+// none.
 func (c *class) awaitingIn(lane Lane, could func(*Request) bool) *Request {
 	if l := c.lanes[lane]; l != nil {
 		if a := l.rooms.First(func(a *awaiting) bool { return could(a.head) }); a != nil {
@@ -159,7 +159,7 @@ func (q *FairRequestQueue) park(fl *flowLane) {
 	}
 }
 
-// unpark is the opposite: fl goes back into its branch's order, unless all flows under it are parked.
+// unpark returns fl to its branch's order, unless all flows under it are parked.
 func (c *class) unpark(fl *flowLane) {
 	if !fl.atCap {
 		return
@@ -173,7 +173,7 @@ func (c *class) unpark(fl *flowLane) {
 	c.reindex(fl)
 }
 
-// list lists fl among its branch's parked ones.
+// list adds fl to its branch's parked list.
 func (c *class) list(fl *flowLane) {
 	b := fl.ownBranch()
 	b.parked = append(b.parked, fl)
@@ -181,7 +181,7 @@ func (c *class) list(fl *flowLane) {
 	c.countCapped(fl, fl.queued-fl.cappedBelow())
 }
 
-// resume is the opposite of list. What others did meanwhile counts for fl.
+// resume undoes list. Service of other flows in the meantime counts for fl.
 func (c *class) resume(fl *flowLane) {
 	fl.unlist()
 	fl.unsettle()
@@ -192,7 +192,7 @@ func (c *class) resume(fl *flowLane) {
 	}
 }
 
-// unlist takes fl out of its branch's parked ones, if it is parked.
+// unlist removes fl from its branch's parked list, if it is parked.
 func (fl *flowLane) unlist() {
 	if fl.parked == 0 {
 		return
@@ -207,7 +207,7 @@ func (fl *flowLane) unlist() {
 	fl.leaveRooms()
 }
 
-// leaveRooms takes fl out of those that await room.
+// leaveRooms removes fl from the flowLanes that await room.
 func (fl *flowLane) leaveRooms() {
 	l := fl.lane
 	if fl.awaits != 0 {
@@ -219,7 +219,7 @@ func (fl *flowLane) leaveRooms() {
 	}
 }
 
-// awaitsNoMore counts one flow fewer that awaits room in a lane.
+// awaitsNoMore removes one flow from the count of flows that await room in a lane.
 func (q *FairRequestQueue) awaitsNoMore(name Lane) {
 	if q.awaiting[name]--; q.awaiting[name] == 0 {
 		delete(q.awaiting, name)

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A flow under another one can be at a cap of its own. It is parked in the branch that it belongs to, and its siblings go on.
-// When all flows under one are parked, that one is parked with them, without being at its cap: nothing of it could go. Its head
-// is then the head of one of them, so that questions about the lane have a request to ask for. It resumes when one of them does,
-// or another flow under it gets a request.
+// A nested flow can be at a cap of its own. It is parked in its own branch, and its siblings continue. When all flows
+// under a flow are parked, that flow is parked too, without being at its cap: none of its requests could go. Its head
+// is then the head of one of them, so that calls about the lane have a request to name. It resumes when one of them
+// does, or when another flow under it gets a request.
 //
-// Parking one flow and its end cost O(log n) for each level above it, and look at no flow that is not on its path.
+// Parking and unparking a flow cost O(log n) for each level above it, and visit only flows on its path.
 
 // parkedBelow reports whether all flows under fl, of which some wait, are parked.
 func (fl *flowLane) parkedBelow() bool { return fl.under != nil && fl.under.flows.Len() == 0 }
@@ -23,8 +23,8 @@ func (fl *flowLane) cappedBelow() int {
 	return fl.under.capped
 }
 
-// countCapped adds n to the requests of fl that wait in parked flows: in the branches above it, as far as nothing above is
-// parked itself, and in its lane.
+// countCapped adds n to the waiting requests of fl in parked flows: in its lane, and in the branches above it up to the
+// first parked one.
 func (c *class) countCapped(fl *flowLane, n int) {
 	for ; fl.above != nil; fl = fl.above {
 		fl.above.under.capped += n
@@ -35,7 +35,7 @@ func (c *class) countCapped(fl *flowLane, n int) {
 	c.countInLane(fl.lane, 0, n)
 }
 
-// inherit gives fl the head of the flow under it that goes next.
+// inherit gives fl the head of its next nested flow.
 func (c *class) inherit(fl *flowLane) {
 	if first := fl.under.flows.Min(); first != nil {
 		fl.head = first.head
@@ -62,8 +62,8 @@ func (c *class) inherit(fl *flowLane) {
 	}
 }
 
-// ParkUnder parks the innermost flow of r, a waiting request, within r's lane, because it is at its cap. Other flows under the
-// same one go on.
+// ParkUnder parks the innermost flow of r, a waiting request, within r's lane, because it is at its cap. Its sibling
+// flows continue.
 func (q *FairRequestQueue) ParkUnder(r *Request) { q.park(r.flowLane) }
 
 // UnparkUnder unparks an innermost flow of a tier in all its lanes, in every class. It is named by Request.Flow and Path.Under.
@@ -71,7 +71,7 @@ func (q *FairRequestQueue) UnparkUnder(id int, key string, under []string) {
 	q.partsUnder(id, key, under, func(fl *flowLane) { fl.lane.class.unpark(fl) })
 }
 
-// UnparkLane unparks every flow, and every flow under one, in a lane.
+// UnparkLane unparks every flow, including nested ones, in a lane.
 func (q *FairRequestQueue) UnparkLane(name Lane) {
 	for l := range q.everywhere(name) {
 		l.class.unparkAll(l)

@@ -2,22 +2,22 @@ package fairqueue
 
 import "math/bits"
 
-// A flow that has used more than Threshold of the recent use, and more than its weight's share among the flows that are
-// active, has the factor max(0.1, 1 − 2(share − 0.5)): it multiplies a priority above 0 and divides one below 0, so it
-// always lowers it. The priority is the flow's after its head is charged, since charges are made at dispatch:
+// A flow with more than Threshold of the recent use, and more than its weight's share among active flows, has the
+// factor max(0.1, 1 − 2(share − 0.5)). The factor multiplies a priority above 0 and divides one below 0, so it always
+// lowers it. The priority includes the charge of the head, since charges are made at dispatch:
 //
 //	p = virtual time − counter − cost(head)/weight        key = counter + p − p·factor, or p − p/factor if p < 0
 //
-// (Of the flow as it is, p would be 0 when it comes back to a lane that has caught up with it, and no factor lowers that.)
-// The factor acts on flows that come and go. Of flows that always wait, virtual time passes the one above the threshold soon,
-// and then it goes in its turn.
+// (Without the head's charge, p would be 0 when the flow returns to a lane that has caught up with it, and no factor
+// lowers 0.) The factor acts on flows that come and go. Among flows that always wait, virtual time soon passes the flow
+// above the threshold, and then it goes in its turn.
 //
-// Shares change with every charge and with time, so this key is computed anew before each turn. A flow that is not next is
-// not looked at, since a factor only lowers. A flow that waits in more than reviewedLanes lanes and stays above the
-// threshold has as many of its keys computed anew in each turn, one lane after the other. All are when it rises above
-// or falls below.
+// Shares change with every charge and with time, so this key is recomputed before each turn. Only the next flow is
+// checked, since a factor only lowers. For a flow above the threshold in more than reviewedLanes lanes, each turn
+// recomputes reviewedLanes keys, in rotation. All keys are recomputed when the flow rises above the threshold or falls
+// below it.
 
-// penalty is the flow of a class that is above the threshold, if it waits, and its factor, which is kept/of.
+// penalty is the waiting flow of a class above the threshold, and its factor.
 type penalty struct {
 	of       *share // nil if there is none
 	kept, in uint64 // the factor: kept over in
@@ -26,10 +26,10 @@ type penalty struct {
 // reviewedLanes is the largest number of keys of the flow above the threshold that a turn computes anew.
 const reviewedLanes = 16
 
-// penalizes reports whether s is the one above the threshold.
+// penalizes reports whether s is the flow above the threshold.
 func (l *level) penalizes(s *share) bool { return l.fair != nil && l.fair.of == s }
 
-// pardon forgets s, if it was the one above the threshold.
+// pardon forgets s, if it was the flow above the threshold.
 func (p *penalty) pardon(s *share) {
 	if p.of == s {
 		p.of = nil
@@ -44,7 +44,7 @@ func (f *fairLevel) heavy(s *share) (factor penalty, above bool) {
 		return factor, false
 	}
 	if compareRatio(own, s.weight, all, f.weights) <= 0 {
-		return factor, false // it is due to it
+		return factor, false // it is entitled to it
 	}
 	factor = penalty{of: s, kept: 2 * uint64(all-own), in: uint64(all)}
 	if tenth := 1 + (factor.in-1)/10; factor.kept < tenth {
@@ -53,7 +53,7 @@ func (f *fairLevel) heavy(s *share) (factor penalty, above bool) {
 	return factor, true
 }
 
-// review computes the key of the flow above the threshold anew, and forgets the flow if it is no longer.
+// review recomputes the key of the flow above the threshold, and forgets the flow if it no longer is.
 func (f *fairLevel) review() {
 	s := f.of
 	if s == nil {
@@ -75,8 +75,8 @@ func (f *fairLevel) review() {
 	}
 }
 
-// lowers reports whether s, which would be next, is above the threshold without being known as that. Then it is known from now on, with
-// its key, and another one may be next.
+// lowers reports whether the next flow s turns out to be above the threshold. Its key is then recomputed, and another
+// flow may be next.
 func (f *fairLevel) lowers(s *share) bool {
 	if s == f.of {
 		return false
@@ -95,7 +95,7 @@ func (f *fairLevel) lowers(s *share) bool {
 	return true
 }
 
-// noteHeavy notes that s, which is above the threshold, is so now.
+// noteHeavy notes when s was above the threshold.
 func (f *fairLevel) noteHeavy(s *share) { s.used(f).heavy = f.queue.attained.n + 1 }
 
 // wasHeavySince reports whether f was above the threshold in a turn since a note of what flows have attained.
@@ -103,8 +103,8 @@ func (f *flow) wasHeavySince(n uint64) bool {
 	return f.elsewhere != nil && f.elsewhere.mine != nil && f.elsewhere.mine.heavy > n
 }
 
-// bound returns how far the service of two flows of a tier may be apart that may be this by their costs and estimates; heavy
-// means that one of them was above the threshold.
+// bound returns the bound on the difference in service of two flows of a tier; slack is its part from costs and
+// estimates, and heavy means that one flow was above the threshold.
 func (s *fairShares) bound(t *tier, slack float64, heavy bool) float64 {
 	if heavy {
 		slack *= 3
@@ -133,7 +133,7 @@ func (f *fairLevel) applyIn(s *share, st *standing) {
 	s.flow.class.reindex(fl)
 }
 
-// raise returns the delay of the key of a flow with this counter now, and that one after its head is charged.
+// raise returns the delay of the key of a flow with this counter; after is its counter once its head is charged.
 func (p *penalty) raise(virtual, counter, after VirtualTime) VirtualTime {
 	if after.before(virtual) {
 		return VirtualTime(mulDiv(uint64(virtual-after), p.in-p.kept, p.in))

@@ -20,7 +20,7 @@ type FairRequestQueue struct {
 	displacements uint64
 	charges       uint64 // number of charges of weighted tiers
 	configured    uint32 // the number of the configuration, from 1
-	reloaded      uint64 // and the value of charges when weights, or the tiers that have one, may last have changed
+	reloaded      uint64 // the value of charges when weights, or the set of tiers, last may have changed
 	budget        budget
 	attained      *attained   // with VTC and FairShare: the service that flows have attained lately
 	shares        *fairShares // with FairShare
@@ -145,10 +145,10 @@ func (q *FairRequestQueue) Push(now time.Time, r *Request) (displaced *Request, 
 	return displaced, nil
 }
 
-// Requeue puts a popped request back whose release came to nothing: it keeps its arrival and its deadline, no limit
-// applies to it, the charges of its flow, its class and its tier are refunded, and virtual time does not change. It returns
-// to the class that it came from, also if that only drains by now. If that is gone, the request joins the class that it
-// names, in which nothing is refunded.
+// Requeue puts back a popped request whose release is undone. It keeps its arrival and its deadline, and no limit
+// applies. The charges of its flow, its class and its tier are refunded; virtual time does not change. It returns to
+// its former class, even if that is draining. If that class is gone, the request joins the class that it names, without
+// a refund there.
 func (q *FairRequestQueue) Requeue(r *Request) {
 	if r.Queued() || r.seq == 0 {
 		panic("fairqueue: Requeue of a request that was not popped")
@@ -172,7 +172,7 @@ func (q *FairRequestQueue) Requeue(r *Request) {
 	q.enqueue(c, f, r)
 }
 
-// home returns the class to which r, which was popped, would return, and whether that is the one that has charged it.
+// home returns the class to which the popped r would return, and whether that class has charged it.
 func (q *FairRequestQueue) home(r *Request) (c *class, charged bool) {
 	c = r.chargedTo()
 	if q.known(c) {
@@ -180,7 +180,7 @@ func (q *FairRequestQueue) home(r *Request) (c *class, charged bool) {
 	}
 	t := q.byID[r.Tier]
 	if t == nil || c != nil && c.tier != t {
-		t = q.tierOf(-1) // its tier is gone, even if another one has its identifier by now
+		t = q.tierOf(-1) // its tier is gone, even if another tier has its identifier by now
 	}
 	return t.classOf(r), false
 }
@@ -226,8 +226,8 @@ func (q *FairRequestQueue) Remove(r *Request) bool {
 	return true
 }
 
-// left must be called when a waiter has left c: a class that shares its tier loses its credit with its last waiter, before
-// a late correction could be set off against it.
+// left must be called when a waiter has left c. A class that shares its tier loses its credit with its last waiter,
+// before a late correction can be set off against it.
 func (q *FairRequestQueue) left(c *class) {
 	if in := c.ring; c.queued == 0 && in.shared() {
 		in.discipline.end(&in.level, &c.share)

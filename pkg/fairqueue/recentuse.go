@@ -2,8 +2,8 @@ package fairqueue
 
 import "time"
 
-// recentPeriods is the number of periods of a window. Use is recent in the present period and in those before it, as many as
-// a window has: for the window less a period to the whole.
+// recentPeriods is the number of periods of a window, the present one included. So use counts for between the window
+// minus a period and the whole window.
 const recentPeriods = 30
 
 // period is the number of a period, counted across its rollover.
@@ -30,7 +30,7 @@ func (u *recentUse) roll(now period) {
 	u.period = now
 }
 
-// add adds to the charges in a recent period, or takes from them as much as there is. It returns the addition.
+// add adds to the charges of a recent period, or subtracts at most all of them. It returns the addition.
 func (u *recentUse) add(now, then period, cost int64) (added int64) {
 	u.roll(now)
 	at := &u.in[then%recentPeriods]
@@ -54,14 +54,14 @@ func (u *recentUse) describe(now period, number func(int64)) {
 	}
 }
 
-// userUse is a flow's use: recently, and beside the others. A class has those of its active flows in a list, in the
-// order in which they became active. The fields that every charge reads come first.
+// userUse is a flow's recent use and its lag. A class lists its active flows' in the order in which they became active.
+// The fields read by every charge come first.
 type userUse struct {
 	lag
 	recentUse
 	flow         *flow
 	older, newer *userUse
-	heavy        uint64 // one more than the number of notes of what was attained when it was last above the threshold; 0: it was not
+	heavy        uint64 // 1 + the number of notes (attained.go) when it was last above the threshold; 0: never
 }
 
 // used returns the flow's use.
@@ -104,13 +104,14 @@ func (s *fairShares) period() period {
 // phase returns the part of the present period that is over.
 func (s *fairShares) phase() time.Duration { return s.queue.Since(s.queue.now) % s.span() }
 
-// presentPeriod is the period of the last event that asked, from its begin until its end after the queue's epoch; at first none.
+// presentPeriod caches the period of the last event, with its begin and its end relative to the queue's epoch; at first
+// none.
 type presentPeriod struct {
 	number       period
 	begins, ends time.Duration
 }
 
-// renew lets the use so far be recent no more, because a period has another length.
+// renew forgets the recent use, because the length of a period has changed.
 func (s *fairShares) renew(was FairShareConfig) {
 	if was.Window != s.config().Window {
 		s.present = presentPeriod{}
@@ -118,7 +119,7 @@ func (s *fairShares) renew(was FairShareConfig) {
 	}
 }
 
-// noteUse notes the cost of a request, and the period in which it was charged. wfq keeps another number there.
+// noteUse notes the cost of a request and the period of its charge. wfq keeps another number in the same field.
 func (p *receipt) noteUse(in period, cost Cost) { p.start = VirtualTime(in)<<32 | VirtualTime(cost) }
 
 // use returns the note of noteUse.

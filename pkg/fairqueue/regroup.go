@@ -11,16 +11,16 @@ type Move struct {
 	To      Lane
 }
 
-// Regroup moves waiting requests to other lanes, because the lanes' names mean other sets of backends than before. heirs
-// has, for each lane that does not go on as it was, the lanes to which its requests belong now, with or without itself.
-// Every request whose lane has changed must be among the moves.
+// Regroup moves waiting requests to other lanes, because the lanes' names mean other sets of backends than before.
+// heirs maps each changed lane to the lanes to which its requests belong now, possibly including itself. Every request
+// whose lane has changed must be among the moves.
 //
-// Requests keep their place, their deadline and their age. In the lanes concerned nobody is parked any more. Flows keep how
-// far they are ahead of or behind the virtual time of the lane that they leave, so flows that leave one lane for another
-// together stand to each other as they stood. Of a flow that comes from several lanes the largest lead and the largest lag
-// count. A flow of which nothing waits is known in the heirs of a lane if these are few.
+// Requests keep their place, their deadline and their age. In the concerned lanes all flows are unparked. A flow keeps
+// its lead or lag relative to the virtual time of the lane that it leaves, so flows that move together keep their
+// differences. A flow from several lanes keeps its largest lead and its largest lag. A flow without waiters is known in
+// the heirs of a lane if these are few.
 //
-// It costs O(log n) for each move, and visits each flow that is known.
+// It costs O(log n) for each move, and visits each known flow.
 func (q *FairRequestQueue) Regroup(heirs map[Lane][]Lane, moves []Move) {
 	if len(heirs) == 0 {
 		return
@@ -62,11 +62,11 @@ func (q *FairRequestQueue) Regroup(heirs map[Lane][]Lane, moves []Move) {
 // regrouping is the state of a Regroup.
 type regrouping struct {
 	heirs   map[Lane][]Lane
-	parents map[Lane][]Lane // of each lane that is an heir, ascending
+	parents map[Lane][]Lane // of each heir, ascending
 	levels  map[*siblings]laneTimes
-	left    map[*flow][]leaving    // the standings in lanes that are concerned
+	left    map[*flow][]leaving    // the standings in concerned lanes
 	flows   []*flow                // the keys of left
-	after   map[*flowLane]*Request // the last request that has entered it
+	after   map[*flowLane]*Request // the last request to enter it
 }
 
 // leaving is a standing before the regrouping. Its start and floor are relative to the lane's virtual time.
@@ -75,9 +75,8 @@ type leaving struct {
 	waits bool // the flow waits there
 }
 
-// laneTimes are the virtual times of the lanes of a level: of those that are concerned and in which anybody waits before the
-// regrouping, and of heirs after it, as far as they are known.
-// strangers are how far the strangers of the lanes were ahead of that.
+// laneTimes are the virtual times of the lanes of a level: before the regrouping of the concerned lanes with waiters,
+// and after it of heirs, as far as known. strangers are the leads of the lanes' strangers over these.
 type laneTimes struct{ before, after, strangers map[Lane]VirtualTime }
 
 func newRegrouping(heirs map[Lane][]Lane) *regrouping {
@@ -100,12 +99,12 @@ func newRegrouping(heirs map[Lane][]Lane) *regrouping {
 	return g
 }
 
-// concerns reports whether anybody leaves a lane or comes to it.
+// concerns reports whether any request leaves or joins a lane.
 func (g *regrouping) concerns(lane Lane) bool {
 	return g.heirs[lane] != nil || g.parents[lane] != nil
 }
 
-// survey notes the lanes' virtual times and the flows' standings, of a class's own flows or of those under one.
+// survey notes the lanes' virtual times and the flows' standings, for a class's own flows or the flows under one.
 func (g *regrouping) survey(c *class, above *flow) {
 	s := siblingsUnder(c, above)
 	times := laneTimes{map[Lane]VirtualTime{}, map[Lane]VirtualTime{}, map[Lane]VirtualTime{}}
@@ -146,7 +145,7 @@ func (g *regrouping) survey(c *class, above *flow) {
 	}
 }
 
-// at returns the virtual time that a lane had, and reports whether anybody waited there.
+// at returns the virtual time that a lane had, and reports whether any request waited there.
 func (g *regrouping) at(s *siblings, lane Lane) (at VirtualTime, waits bool) {
 	if at, waits = g.levels[s].before[lane]; waits {
 		return at, true
@@ -161,7 +160,7 @@ func (g *regrouping) relative(s *siblings, f *flow, st standing) leaving {
 	return leaving{st, f.laneOf(st.lane) != nil}
 }
 
-// arrival returns the virtual time with which an heir begins or goes on: its own, or the latest of its parents.
+// arrival returns an heir's virtual time: its own, or the latest of its parents'.
 func (g *regrouping) arrival(s *siblings, heir Lane) (at VirtualTime) {
 	times := g.levels[s]
 	at, known := times.after[heir]
@@ -186,8 +185,8 @@ func (g *regrouping) arrival(s *siblings, heir Lane) (at VirtualTime) {
 	return at
 }
 
-// standing returns where f stands in an heir of the lanes that it leaves; ok is false if it is known in none of them. From
-// several lanes it brings its largest lead and its largest lag; it is not behind where it does not wait.
+// standing returns the standing of f in an heir of the lanes that it leaves; ok is false if it is known in none of
+// them. From several lanes it has its largest lead and its largest lag; without waiters it has no lag.
 func (g *regrouping) standing(f *flow, heir Lane) (st standing, ok bool) {
 	n := 0
 	var only leaving
@@ -216,8 +215,8 @@ func (g *regrouping) standing(f *flow, heir Lane) (st standing, ok bool) {
 	return st, n > 0
 }
 
-// bequeathed returns the standings that f has after the regrouping. Heirs of a lane that has more of them than a flow keeps
-// are left out: where the flow comes to wait it is known all the same.
+// bequeathed returns the standings of f after the regrouping. If a lane has more heirs than a flow keeps standings, its
+// heirs are left out; lanes in which f waits are known anyway.
 func (g *regrouping) bequeathed(f *flow) (all []standing) {
 	f.each(func(st *standing) {
 		if !g.concerns(st.lane) {

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Reconfigure changes the configuration of the running queue: all of it, or nothing if it returns an error. Waiters
-// keep their places and deadlines, a smaller size evicts nobody, and virtual time and deficits are kept. A tier that is
-// no longer listed keeps its rank, accepts no arrivals and drains; a new one gets its own identifier. CapacityMode,
+// Reconfigure changes the whole configuration of the running queue, or nothing if it returns an error. Waiters keep
+// their places and deadlines, a smaller size evicts no request, and virtual time and deficits are kept. A tier that is
+// no longer listed keeps its rank, accepts no arrivals and drains; a new tier gets its own identifier. CapacityMode,
 // TierMode and Discipline cannot change.
 func (q *FairRequestQueue) Reconfigure(cfg Config) error {
 	const nobodyGoes = ^TierSet(0)
@@ -106,8 +106,8 @@ func (q *FairRequestQueue) reweighIdle(in *siblings) {
 	}
 }
 
-// Reconfigurable returns the error with which Reconfigure would refuse the configuration after Forget(inUse), or nil. It
-// is invalid.Problems. It changes nothing.
+// Reconfigurable returns Reconfigure's error for the configuration after Forget(inUse), as invalid.Problems, or nil. It
+// changes nothing.
 func (q *FairRequestQueue) Reconfigurable(cfg Config, inUse TierSet) error {
 	if err := cfg.Validate(); err != nil {
 		return err

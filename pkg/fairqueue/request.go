@@ -9,18 +9,18 @@ import (
 // Lane names a set of backends that a request may use; "" is the whole pool.
 type Lane string
 
-// Request is a request in the queue. Callers embed it in a structure of their own, so the queue allocates nothing for it.
-// Set the exported fields before Push, and do not change them while the request is queued. The fields are in order of use,
-// since a waiter's memory is in no cache when it goes: the first cache line is used on arrival only.
+// Request is a request in the queue. Callers embed it in a structure of their own, so the queue allocates nothing for
+// it. Set the exported fields before Push, and do not change them while the request is queued. The fields are in order
+// of use, because a waiter's memory has left the caches when it goes: the first cache line is used on arrival only.
 type Request struct {
 	// Flow is the key of the request's flow within its class.
 	Flow string
-	// Path names the request's class, flows under Flow, and urgency. nil means the first class of its tier, and no more.
+	// Path names the request's class, flows under Flow, and urgency. nil means only the first class of its tier.
 	Path *Path
 	// Lane is the set of backends that the request may use.
 	Lane Lane
-	// Within is the time from its arrival to its client's own deadline, which Until computes: below 0 if that was over
-	// before, and 0 if there is none. The TTL comes from the tier.
+	// Within is the time from its arrival to its client's own deadline (see Until): below 0 for a past deadline, and 0
+	// without one. The TTL comes from the tier.
 	Within time.Duration
 	// Tier is the stable identifier of its tier (Tier.ID), which differs from its rank after a reload has added, removed
 	// or moved tiers. An identifier that accepts no arrivals means the lowest tier. Push sets it to the tier that the
@@ -31,8 +31,9 @@ type Request struct {
 	// Owner belongs to the caller; the queue does not use it.
 	Owner any
 
-	// Where it waits, or class.left of the class that has charged its pop or bypass; nil if it never was in a class, or has
-	// left one without being dispatched. One field for both, because each request has it and only one counts at a time.
+	// Its place in the queue, or class.left of the class that has charged its pop or bypass; nil if it never was in a
+	// class, or left it without being dispatched. One field has both, to save memory, because only one counts at a
+	// time.
 	flowLane *flowLane
 	flow     *flow // in which it is in flight, if the discipline needs to know; else nil
 
@@ -96,7 +97,7 @@ type extra struct {
 
 	// With weighted tiers, the charge of its pop.
 	charge  uint64  // the number of that charge; 0: there is none
-	charged Cost    // the cost that it stands for now; 0: it is refunded
+	charged Cost    // the cost charged now; 0: refunded
 	earned  TierSet // the tiers that earned by it
 
 	also []Lane // see CountAlsoIn
@@ -110,8 +111,9 @@ func (r *Request) more() *extra {
 	return r.extra
 }
 
-// CountAlsoIn names other lanes where the request's flow waits, and competes for the backend to which the request goes. What
-// it is charged, with its corrections, counts there too. Call it before Pop or Bypassed; without lanes it counts in its own.
+// CountAlsoIn names other lanes where the request's flow waits and competes for the request's backend. The request's
+// charge and its corrections count there too. Call it before Pop or Bypassed; otherwise they count only in its own
+// lane.
 func (r *Request) CountAlsoIn(lanes []Lane) {
 	if r.extra != nil || len(lanes) > 0 {
 		r.more().also = lanes
@@ -138,21 +140,21 @@ func (r *Request) receiptOf(depth int8) *receipt {
 // classDepth is the depth of the class's receipt.
 const classDepth = maxLevels - 1
 
-// MaxWait returns the longest time that the request, which was pushed, may wait in all: until its TTL or its client's
-// own deadline is over, whichever is earlier. It is below 0 if the deadline was over when it came.
+// MaxWait returns the pushed request's longest total wait: until the end of its TTL or its client's own deadline,
+// whichever is earlier. It is below 0 if the deadline had passed on arrival.
 func (r *Request) MaxWait() time.Duration { return r.due - r.arrived }
 
-// AloneInLane reports whether the request, which waits, is the only one of its class in its lane.
+// AloneInLane reports whether the waiting request is the only one of its class in its lane.
 func (r *Request) AloneInLane() bool { return r.flowLane.lane.queued == 1 }
 
-// OnlyLane reports whether the request, which waits, waits in the only lane of its flow.
+// OnlyLane reports whether the waiting request is in its flow's only lane.
 func (r *Request) OnlyLane() bool { return len(r.flowLane.outermost().flow.lanes) == 1 }
 
 // Queued reports whether the request is in a queue now.
 func (r *Request) Queued() bool { return r.flowLane != nil && r.flowLane.flow != nil }
 
-// chargedTo returns the class that has charged the request, which was popped or bypassed, or nil if none has. The receipts
-// are that class's and its flows', whatever the classes are called and wherever they are by now. It may be gone.
+// chargedTo returns the class that has charged the popped or bypassed request, or nil. The receipts belong to that
+// class and its flows, even if it has been renamed or is gone.
 func (r *Request) chargedTo() *class {
 	if r.flowLane == nil || r.flowLane.flow != nil {
 		return nil

@@ -2,9 +2,8 @@ package fairqueue
 
 import "github.com/weir-epp/weir/internal/heap"
 
-// ring is a number of classes that share the turns of their ring. The rings of a tier take turns, one request each, whatever it
-// costs; a ring without a request that can go is passed over. With one ring, which is what a tier has unless classes name
-// others, it has every turn.
+// ring is a group of classes that share its turns. The rings of a tier take turns, one request each, of any cost; a
+// ring without a request that can go is skipped. A tier has a single ring unless classes name others.
 type ring struct {
 	level // its classes: in configured order, then those that drain; at least one
 	tier  *tier
@@ -12,7 +11,7 @@ type ring struct {
 	place int // its index in its tier's rings
 }
 
-// shared reports whether the ring has classes that share its turns. A single one is charged nothing.
+// shared reports whether several classes share the ring's turns. A single class is charged nothing.
 func (r *ring) shared() bool { return len(r.classes) > 1 }
 
 // removed reports whether no class of the ring accepts arrivals any more.
@@ -29,8 +28,8 @@ func (r *ring) head() *Request {
 	return r.turn((*class).head)
 }
 
-// turn returns the request of the class whose turn it is. offer returns the request that a class would be served with, or
-// nil if there is none; turn returns nil if no class has one. It visits every class: tags are computed on demand.
+// turn returns the request of the class whose turn it is, or nil if no class has one. offer returns a class's next
+// request, or nil. turn visits every class and computes tags on demand.
 func (r *ring) turn(offer func(*class) *Request) (best *Request) {
 	if len(r.classes) == 1 {
 		return offer(r.classes[0])
@@ -61,7 +60,7 @@ func (r *ring) set(classes []*class) {
 	}
 }
 
-// ringOf returns the ring that a path names, or the first if it names none that accepts arrivals.
+// ringOf returns the ring that a path names, or the first ring if it names none that accepts arrivals.
 func (t *tier) ringOf(p *Path) *ring {
 	if len(t.rings) > 1 {
 		for _, r := range t.rings {
@@ -103,8 +102,8 @@ func find(rings []*ring, name string) *ring {
 	return nil
 }
 
-// nextOf returns the ring whose turn is next, where these were the rings before: the one whose turn it was, or the first after
-// it that is still there.
+// nextOf returns the ring whose turn is next, given the former rings: the one whose turn it was, or the first remaining
+// one after it.
 func (t *tier) nextOf(before []*ring) *ring {
 	if t.next != nil {
 		for i := range before {
@@ -117,7 +116,7 @@ func (t *tier) nextOf(before []*ring) *ring {
 	return t.rings[0]
 }
 
-// inTurn returns the first request that offer returns of the rings, beginning with the one whose turn is next; nil if there is
+// inTurn returns the first request offered by the rings, beginning with the ring whose turn is next; nil if there is
 // none.
 func (t *tier) inTurn(offer func(*ring) *Request) *Request {
 	for i := range t.rings {

@@ -2,13 +2,12 @@ package fairqueue
 
 import "cmp"
 
-// A flow has the weight that Config.Weights or Config.ByLevel lists for it, or else that of its role, which its requests
-// name. The role is that of the innermost flow: of a user, not of the tenant. A flow
-// whose requests come with several roles has the least of their weights, from the first that waits until none waits any
-// more: a request never lends its weight to others, so no request gains by another's role. A request that does not wait
-// is charged by its own role while nothing of its flow waits.
+// A flow has the weight listed in Config.Weights or Config.ByLevel, or else the weight of its role, named by its
+// requests. The role belongs to the innermost flow: to a user, not to the tenant. If a flow's waiting requests have
+// several roles, it has the least of their weights as long as any request waits, so no request gains by another's role.
+// A request that does not wait is charged by its own role while its flow has no waiters.
 
-// weightWith returns the weight with which r comes to its flow at a depth, which has this key.
+// weightWith returns the weight that r gives its flow at a depth, with this key.
 func (c *Config) weightWith(depth int, key string, r *Request) Weight {
 	if own, ok := c.ownWeight(depth, key); ok {
 		return own
@@ -19,7 +18,7 @@ func (c *Config) weightWith(depth int, key string, r *Request) Weight {
 	return WeightOne
 }
 
-// weigh gives f, the innermost flow of r, the weight that it has with r.
+// weigh gives f, the innermost flow of r, its weight with r.
 func (q *FairRequestQueue) weigh(f *flow, r *Request) {
 	if len(q.config.Roles) == 0 {
 		return
@@ -46,7 +45,7 @@ func (f *flow) reweigh(w Weight) {
 	}
 }
 
-// leastWeight returns the least weight of the requests that wait in f, which is tracked. It looks at all of them.
+// leastWeight returns the least weight of the requests waiting in the tracked f. It visits all of them.
 func (c *Config) leastWeight(f *flow) Weight {
 	if len(c.Roles) == 0 || f.under != nil {
 		return c.weightWith(int(f.depth), f.key, &Request{})
@@ -60,7 +59,7 @@ func (c *Config) leastWeight(f *flow) Weight {
 	return least
 }
 
-// idleWeight gives f, in which nothing waits, its weight after a change of the configuration: its next request has its role.
+// idleWeight gives the idle f its weight after a change of the configuration. Its next request brings its role.
 func (c *Config) idleWeight(f *flow) {
 	if _, own := c.ownWeight(int(f.depth), f.key); own || len(c.Roles) == 0 || int(f.depth) < c.levels()-1 {
 		f.weight = c.weightWith(int(f.depth), f.key, &Request{})

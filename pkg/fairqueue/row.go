@@ -2,8 +2,9 @@ package fairqueue
 
 import "github.com/weir-epp/weir/internal/heap"
 
-// row belongs to a line whose order is not that of arrival: it has its requests by rank, and the oldest and the newest
-// of them by arrival. Those that come are a list. A requeued request is older than its end, and joins heaps, in O(log n).
+// row belongs to a line in another order than arrival: it has its requests by rank, and the oldest and the newest by
+// arrival. Arrivals are appended to a list. A requeued request is older than the list's end, and joins heaps, in O(log
+// n).
 type row struct {
 	next           heap.Heap[*inRow]
 	oldest, newest *Request // the list's

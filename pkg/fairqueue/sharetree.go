@@ -2,9 +2,9 @@ package fairqueue
 
 import "github.com/weir-epp/weir/internal/splitmix"
 
-// shareTree sorts a tier's flows by queued requests over weight, and finds the one with the most, and the least
-// recently displaced one among those above a share, in O(log n). It is a treap whose nodes know the least recently
-// displaced flow of their subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
+// shareTree sorts a tier's flows by queued requests over weight. In O(log n) it finds the flow with the most, and the
+// least recently displaced flow above a share. It is a treap whose nodes know the least recently displaced flow of
+// their subtree; priorities are a hash of the flow's id, so that the same calls build the same tree.
 type shareTree struct{ root *flow }
 
 // shareNode is a flow's node in the tree.

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// standing is where a flow stands in one lane: the counter or start by which its requests there are ordered. A flow has
-// one for each lane that it has used lately, because lanes go on at different speeds, and a place that is a long way
-// ahead in one is the past in another. It is wfq's and vtc's.
+// standing is a flow's position in one lane: the counter or start that orders its requests there, for wfq and vtc. A
+// flow has one for each lane that it has used lately, because lanes advance at different speeds: a time far ahead in
+// one lane is past in another.
 //
-// A request moves the standing of its lane, and those of the lanes that Request.CountAlsoIn names: those of overlapping sets of
-// backends, where its flow competes for the same backend. So a tenant has one share of each set of backends, and service
-// by others is no service here.
+// A request moves the standing of its lane, and of the lanes of Request.CountAlsoIn: overlapping sets of backends,
+// where its flow competes for the same backend. So a tenant has one share of each set of backends, and service by other
+// backends does not count there.
 type standing struct {
 	lane    Lane
-	known   bool        // the fields below say something
+	known   bool        // the fields below are valid
 	entered bool        // wfq: a refund has entered the lane, before the refunded request waits there
 	start   VirtualTime // where the tags of its heads start; see the package comment. vtc: its counter
 	floor   VirtualTime // corrections do not lower start below this
@@ -24,11 +24,11 @@ type standing struct {
 // elsewhere has a flow's standings beside its first one.
 type elsewhere struct {
 	all  []standing
-	next int      // index of the standing that is looked at first when another one needs its room
-	mine *userUse // FairShare: the flow's use; it is here because a flow has no room
+	next int      // index of the next standing to consider for replacement
+	mine *userUse // FairShare: the flow's use, kept here to save room in flow
 }
 
-// keptStandings is the number of lanes beside the first in which a flow keeps its standing without waiting there.
+// keptStandings is the number of lanes, besides the first, in which a flow without waiters keeps its standing.
 const keptStandings = 15
 
 // in returns the flow's standing in a lane, or nil if it has none there.
@@ -42,7 +42,7 @@ func (s *share) in(lane Lane) *standing {
 	return s.elsewhere.in(lane)
 }
 
-// waitsIn is in for a lane in which the flow waits, and so has a standing.
+// waitsIn is in for a lane in which the flow waits, where it always has a standing.
 func (s *share) waitsIn(lane Lane) *standing {
 	if s.elsewhere == nil || len(s.elsewhere.all) == 0 {
 		return &s.standing // its only one
@@ -62,7 +62,7 @@ func (e *elsewhere) in(lane Lane) *standing {
 	return nil
 }
 
-// at returns the flow's standing in a lane, and makes one that is not known if it has none. The pointer is valid until the
+// at returns the flow's standing in a lane, and makes an unknown one if it has none. The pointer is valid until the
 // next call.
 func (s *share) at(lane Lane) *standing {
 	if st := s.in(lane); st != nil {
@@ -98,7 +98,7 @@ func (s *share) standings() int {
 	return 1 + len(s.elsewhere.all)
 }
 
-// standingAt returns one of them.
+// standingAt returns a standing by index.
 func (s *share) standingAt(i int) *standing {
 	if i == 0 {
 		return &s.standing
@@ -128,7 +128,7 @@ func (s *share) moveOthers(l *level, by VirtualTime, r *Request) {
 	}
 }
 
-// moveAlso is moveOthers where there are such lanes.
+// moveAlso is moveOthers for a request with such lanes.
 func (s *share) moveAlso(l *level, by VirtualTime, r *Request) {
 	for _, lane := range r.also() {
 		if st := s.in(lane); st != nil && lane != r.Lane && s.flow.laneOf(lane) != nil {
@@ -137,8 +137,8 @@ func (s *share) moveAlso(l *level, by VirtualTime, r *Request) {
 	}
 }
 
-// move moves start by this, but not below the floor or least, nor further than largestLead ahead of virtual time. It
-// returns by how much.
+// move moves start by by, but not below the floor or least, or more than largestLead ahead of virtual time. It returns
+// the distance moved.
 func (st *standing) move(l *level, by, least VirtualTime) (moved VirtualTime) {
 	was := st.start
 	switch most := l.virtual + largestLead; {
@@ -155,7 +155,7 @@ func (st *standing) move(l *level, by, least VirtualTime) (moved VirtualTime) {
 	return st.start - was
 }
 
-// corrected notes that a correction takes this from the start.
+// corrected notes that a correction lowers the start by by.
 func (st *standing) corrected(by VirtualTime) {
 	st.refunds = VirtualTime(max(-int64(largestLag), min(int64(st.refunds+by), int64(largestLag))))
 }
@@ -189,8 +189,8 @@ func (s *share) freshen(l *level) (moved bool) {
 	return moved
 }
 
-// describe passes the standings to number, ordered by lane, with what more says of each, and the virtual time of the lanes
-// where the flow waits.
+// describe passes the standings to number, ordered by lane, with more's values for each, and the virtual times of the
+// lanes where the flow waits.
 func (s *share) describe(l *level, number func(int64), more func(*standing)) {
 	var all []*standing
 	s.each(func(st *standing) { all = append(all, st) })

@@ -40,11 +40,11 @@ func (t *tier) starved(now time.Time) bool {
 	return old != nil && t.queue.Waited(now, old) >= t.config.StarvationThreshold
 }
 
-// starvedTier returns the tier whose head is to be promoted now, or nil. Its discipline's head in the lanes with room
-// below the upper bound goes, which need not be its oldest waiter. Starved tiers take turns, the least recently
-// promoted first, ties to the lowest; with an unlimited budget it is always the lowest. The tier of next, which goes
-// anyway, takes no turn: otherwise it would keep the others from theirs while it is served in order. A promotion that
-// overtakes requires credit.
+// starvedTier returns the tier to promote now, or nil. The tier's head by its discipline, in the lanes with room below
+// the upper bound, goes; it need not be the oldest waiter. Starved tiers take turns, the least recently promoted first,
+// ties to the lowest; with an unlimited budget the lowest always goes. The tier of next, which goes anyway, takes no
+// turn, so that it does not delay other tiers' turns while it is served in order. A promotion that overtakes requires
+// credit.
 func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 	if q.config.TierMode == Weighted || q.budget.share == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (q *FairRequestQueue) starvedTier(now time.Time, next *Request) *tier {
 		overtakes := higher > 0
 		higher += t.couldGo()
 		if overtakes && !q.budget.unlimited() && q.budget.credit < promotionCost {
-			break // it would overtake from every lower tier as well
+			break // a head of any lower tier would overtake as well
 		}
 		if next != nil && next.flowLane.flow.class.tier == t || !t.starved(now) {
 			continue
@@ -82,8 +82,8 @@ func (q *FairRequestQueue) promote(t *tier) {
 	}
 }
 
-// UntilStarvation returns the time from now until the next tier becomes starved that is not starved at now, given the
-// present state of the lanes. ok is false if there is none.
+// UntilStarvation returns the time from now until the next tier becomes starved, with the present state of the lanes.
+// It ignores tiers already starved. ok is false if there is none.
 func (q *FairRequestQueue) UntilStarvation(now time.Time) (soonest time.Duration, ok bool) {
 	if !q.guarded || q.budget.share == 0 {
 		return 0, false

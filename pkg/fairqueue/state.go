@@ -8,10 +8,10 @@ import (
 )
 
 // AppendState appends a description of everything that affects the queue's later decisions. Two queues with the same
-// configuration and equal descriptions answer the same calls with requests of the same kinds, however they came to their
-// states. Virtual times are relative to their level's, arrivals and displacements are replaced by ranks, ages are cut off
-// at the threshold that they are compared with, and deadlines at horizon. returning are the popped requests that may
-// still be requeued. Model checkers use it to detect visited states.
+// configuration and equal descriptions answer the same calls with requests of the same kinds, regardless of their
+// histories. Virtual times are relative to their level's, ranks replace arrivals and displacements, ages are cut off at
+// the threshold compared with, and deadlines at horizon. returning are the popped requests that may still be requeued.
+// Model checkers use it to detect visited states.
 func (q *FairRequestQueue) AppendState(b []byte, now time.Time, horizon time.Duration, returning ...*Request) []byte {
 	s := stateWriter{b: b, now: now, horizon: horizon}
 	if q.shares != nil {
@@ -81,8 +81,8 @@ func one(is bool) int64 {
 	return 0
 }
 
-// earned appends, for each tier, whether a refund of r would take back the tier's earnings by it, and whether the tier
-// has been empty since; and the cost that was charged.
+// earned appends, for each tier, whether a refund of r would take back earnings of the tier, and whether the tier has
+// been empty since; and the charged cost.
 func (s *stateWriter) earned(q *FairRequestQueue, r *Request) {
 	x, charged := r.more(), Cost(0)
 	for _, t := range q.tiers {

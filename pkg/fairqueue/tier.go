@@ -11,14 +11,14 @@ type tier struct {
 	id       int // stable, unlike the rank, which changes when tiers are added or removed
 	rank     int // 0 is the highest
 	config   TierConfig
-	removed  bool // accepts no arrivals any more, and drains
+	removed  bool // accepts no arrivals, and drains
 	queued   int
 	stuck    int    // Σ stuck of the lanes of its classes
 	reserved int    // Σ capacity of the tracked flows
-	deficit  int64  // weighted mode: the service that it is owed, in cost; see weighted.go
+	deficit  int64  // weighted mode: the service owed to it, in units of cost; see weighted.go
 	reset    uint64 // number of the last charge when deficit was reset
 	promoted uint64
-	visits   uint64 // classes that turns have looked at
+	visits   uint64 // classes visited by turns
 }
 
 func newTier(q *FairRequestQueue, id int, cfg TierConfig) *tier {

@@ -25,8 +25,8 @@ func (t *tier) oldest() (oldest *Request) {
 	return oldest
 }
 
-// turn returns the request of the ring and the class whose turn it is. offer returns the request that a class would be served
-// with, or nil if there is none; turn returns nil if no class has one.
+// turn returns the request of the ring and the class whose turn it is, or nil if no class has one. offer returns a
+// class's next request, or nil.
 func (t *tier) turn(offer func(*class) *Request) *Request {
 	if len(t.rings) == 1 {
 		return t.rings[0].turn(offer)
@@ -34,7 +34,7 @@ func (t *tier) turn(offer func(*class) *Request) *Request {
 	return t.inTurn(func(r *ring) *Request { return r.turn(offer) })
 }
 
-// turnTag returns the tag of the class if it is served with r. The class with the least tag has its turn.
+// turnTag returns the class's tag with r as its next request. The class with the least tag has its turn.
 func (c *class) turnTag(r *Request) VirtualTime {
 	c.ring.subject = c
 	return c.ring.discipline.tag(&c.ring.level, &c.share, r)

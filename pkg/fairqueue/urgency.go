@@ -2,9 +2,9 @@ package fairqueue
 
 import "time"
 
-// In these orders a request's urgency counts: first its strict priority, then a score, then its arrival. A rank combines
-// the first two in one number, of which the least goes first: the upper bits are mostStrict minus the strict priority,
-// the lower scoreBits the score.
+// These orders use a request's urgency: first its strict priority, then a score, then its arrival. A rank combines the
+// first two in one number, and the least rank goes first: the upper bits are mostStrict minus the strict priority, the
+// lower scoreBits the score.
 const (
 	scoreBits  = 50
 	mostScore  = 1<<scoreBits - 1

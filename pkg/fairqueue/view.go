@@ -14,26 +14,25 @@ type FlowView struct {
 	// Queued is the number of its waiting requests, Cost the sum of their costs.
 	Queued int
 	Cost   int64
-	// Oldest is when the first of its waiting requests arrived; if flows are under it, when the next one of each lane
-	// did.
+	// Oldest is the arrival of its oldest waiting request; with nested flows, of the oldest of its lanes' next
+	// requests.
 	Oldest time.Time
 	// Entitled is its share of its tier, in millionths: its weight over that of all tracked flows of its class, times the
 	// class's quantum over that of all classes of its ring with waiting requests, over the number of rings that have any.
 	Entitled int64
-	// Parked reports whether the flow is at its cap in all of its lanes, or all flows under it are, Closed whether none of its
-	// lanes can go now, and Blocked whether all of them are blocked.
+	// Parked is true if the flow, or every flow under it, is at its cap in all of its lanes. Closed is true if none of
+	// its lanes can go now, and Blocked if all of them are blocked.
 	Parked, Closed, Blocked bool
-	// Under is the number of flows under it with waiting requests, and Capped that of its waiting requests of which a flow is at
-	// its cap.
+	// Under is the number of nested flows with waiting requests, and Capped the number of waiting requests with a flow
+	// at its cap.
 	Under, Capped int
 }
 
 // glances is the number of requests that View examines for each flow that it returns.
 const glances = 4
 
-// View returns up to limit tracked flows: first, roughly, the flows whose requests expire first, then by tier those
-// that have waited longest. For each flow it examines a few requests, and one for each lane in which the flow waits,
-// however many requests wait.
+// View returns up to limit tracked flows: first, roughly, the flows with the earliest expiry, then by tier the longest
+// waiting ones. For each flow it examines a few requests, plus one for each lane in which the flow waits.
 func (q *FairRequestQueue) View(limit int) []FlowView {
 	n := min(limit, q.Flows())
 	views, seen := make([]FlowView, 0, n), make(map[*flow]bool, n)
@@ -117,7 +116,7 @@ func (f *flow) view() FlowView {
 	return v
 }
 
-// entitled returns the share of the tier that is this share of the class, both in millionths.
+// entitled converts a share of the class to a share of the tier, both in millionths.
 func (c *class) entitled(ofClass int64) int64 {
 	if len(c.tier.classes) == 1 {
 		return ofClass

@@ -1,65 +1,65 @@
 package fairqueue
 
 // vtc is start-time fair queueing over weighted counters (Goyal, Vin, Cheng 1996), which is the weighted Virtual Token
-// Counter (Sheng et al. 2024) with charges at dispatch. It is for costs that are only estimates when a request goes.
+// Counter (Sheng et al. 2024) with charges at dispatch. It is for costs that are estimates at dispatch.
 //
 // # Rule
 //
-// Each flow has a counter in each lane that it uses, its start there (standing.go). A dispatch, waited for or not, adds
-// cost/weight to it. Of the flows that can go the one with the least counter goes first: the cost of its head does not
-// matter. In flight, a charge may be raised; at the end or later it is corrected to the actual cost, at the weight that
-// the flow had at the dispatch.
+// Each flow has a counter in each lane that it uses, its start there (standing.go). A dispatch, after a wait or not,
+// adds cost/weight to it. Among flows that can go, the least counter goes first, regardless of the cost of its head. In
+// flight, a charge may be raised; at the end or later it is corrected to the actual cost, at the flow's weight at the
+// dispatch.
 //
-// The virtual time of a lane is the largest counter with which a flow was dispatched in it; that of the level is the
-// largest of its lanes, and lanes without waiters have the level's. A flow that gets a request in a lane where nothing
-// of it waits is lifted there: to the lane's virtual time, and on to the least counter of the flows that wait in it, but
-// no further than that request's own charge, and only where none of them is there because it took the turns of others
-// (locality.go). So neither idle time nor a request held open banks anything, a slow lane is
-// no burden to those who come to it, and charges of others that are refunded later hold back nobody who comes meanwhile.
-// A flow that was parked is then behind by its head's charge at most, whether the others waited or went at once. Only dispatches move virtual time: it stands still
-// while nobody is active.
+// The virtual time of a lane is the largest counter with which a flow was dispatched in it. The level's virtual time is
+// the largest of its lanes', and lanes without waiters have the level's. A flow that begins to wait in a lane is lifted
+// to the lane's virtual time. It is lifted further to the least counter of the flows waiting there, but by at most its
+// request's own charge, and only if no waiting flow reached its counter by taking turns (locality.go). So neither idle
+// time nor a request held open earns credit, a slow lane does not burden newcomers, and charges that are refunded later
+// do not hold back newcomers. A flow that was parked is then behind by at most its head's charge, whether the others
+// waited or went at once. Only dispatches move virtual time: it does not change while no flow is active.
 //
-// A flow of which nothing is known pays for its first request in advance: it starts at least that much after the lane's
-// virtual time. So identities that are used once and replaced get as much as the same number of flows that stay. (With
-// start tags alone each of them would go at once, and with a costly request at that.)
+// An unknown flow pays for its first request in advance: it starts at least that charge after the lane's virtual time.
+// So identities used once and replaced get as much as the same number of permanent flows. (With start tags alone each
+// of them would go at once, even with a costly request.)
 //
-// A refund lowers a counter, but not below its floor: the value to which the flow was last lifted. So the late refund
-// of a large estimate is no credit for the time in which the flow asked for nothing.
+// A refund lowers a counter, but not below its floor, the value to which the flow was last lifted. So the late refund
+// of a large estimate gives no credit for idle time.
 //
 // # Bound
 //
-// Let flows f and g wait in one lane, and be able to go, throughout an interval. Write c for charges over weights at
-// dispatch, l for the largest c of a flow (also of the request that it pays for in advance), and E for the largest
-// value, until the end of the interval, of the sum of |actual − charged|/weight over both flows' requests in flight.
-// Then their counters' movements differ by at most l_f + l_g + 2E:
+// Let flows f and g wait in one lane, able to go, throughout an interval. Let l be a flow's largest charge over its
+// weight at dispatch, including a request paid for in advance. At each moment, add up |actual − charged|/weight over
+// both flows' requests in flight; E is the largest sum until the end of the interval. Let S be a flow's counter. Then
+// the counters' movements differ by at most l_f + l_g + 2E:
 //
-//   - When f goes, its counter is at most g's, so then S_f − S_g <= l_f. Until f goes again, the difference grows only
-//     by corrections of requests in flight at that moment, which are E in all: g's later dispatches can be refunded no
-//     further than it was charged.
-//   - If f has not gone since both wait, and it came last, it was lifted to at most l_f after virtual time, which was a
-//     counter not above g's, but for corrections; or it kept its own counter, which was at most l_f after the virtual time
-//     at its last dispatch, and g's is later than that, by the order or by a lift. It was lifted to virtual time at least,
-//     and g's counter is at most l_g after that, but for corrections.
-//   - So S_f − S_g is between −l_g − E and l_f + E all the time.
+//   - After f has gone once: when f goes, its counter is at most g's, so after its charge S_f − S_g <= l_f. Until f
+//     goes again, only corrections of the requests then in flight raise the difference, by at most E: a refund of a
+//     later dispatch of g returns at most that dispatch's charge.
+//   - Before f has gone, if f came last: f was lifted to at most l_f after virtual time, which is at most g's counter;
+//     or f kept its own counter, at most l_f after the virtual time of its last dispatch, and g's counter is later than
+//     that, by the order or by a lift. In the other direction, f was lifted at least to virtual time, and g's counter
+//     is at most l_g after that. All this holds up to corrections.
+//   - Therefore −l_g − E <= S_f − S_g <= l_f + E at all times.
 //
-// If the interval begins when f, which was parked, may go again, f is behind by one request more: 2l_f + l_g + 2E. The
-// difference of the service attained is that, and the requests in flight. With exact costs and at most D requests in
-// flight it is at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are
-// not covered. Dispatches in other lanes move no counter of this one, unless the flow competes there with a rival that
-// waits for these backends too (Request.CountAlsoIn): then they are charged here, and the bound is for the charges.
+// If the interval begins when the parked f may go again, f is behind by one more request: 2l_f + l_g + 2E. The service
+// attained differs by this bound plus the requests in flight. With exact costs and at most D requests in flight it
+// differs by at most (D+1)(l_f + l_g). Requests out of turn (promotion, preemption) and debts beyond largestLead are
+// not covered. Dispatches in other lanes move no counter of this lane, unless the flow competes there with a rival that
+// also waits for these backends (Request.CountAlsoIn): then they are charged here, and the bound is for the charges.
 //
 // # Where this differs
 //
-// The paper's counters are charged while tokens are made, so its spread is that of a running batch; here it is that of
-// the largest requests and errors. The paper lifts to the least counter only, which a refund of somebody else may have
-// lowered; start-time fair queueing lifts to virtual time only, so a flow of equal requests that is idle now and then is
-// one ahead each time. SFQ(D) does not correct.
+// The paper charges counters while tokens are made, so its bound is in the size of a running batch; here it is in the
+// largest requests and errors. The paper lifts to the least counter only, which another flow's refund may have lowered.
+// Start-time fair queueing lifts to virtual time only, so a flow of equal requests that is idle now and then gains one
+// request each time. SFQ(D) does not correct charges.
 //
 // # Memory
 //
-// All that is kept of a flow without requests is its counter and its floor, for the last keptFlows of a class and the
-// last keptUnder under an active flow. A debt counts until virtual time has passed it; a forgotten flow pays in
-// advance when it comes back. So any number of identities leaves as many flows known as wait or are in flight, and these.
+// A flow without requests keeps only its counter and its floor, while it is among the last keptFlows of its class, or
+// the last keptUnder under an active flow. A debt counts until virtual time has passed it; a forgotten flow pays in
+// advance when it returns. So the known flows are those with requests waiting or in flight plus these, however many
+// identities clients send.
 //
 // Every operation is O(1), besides the heaps.
 type vtc struct {
@@ -68,11 +68,11 @@ type vtc struct {
 
 // vtcLevel is vtc's state of a level, beside its virtual time in wfqLevel.
 type vtcLevel struct {
-	since VirtualTime // virtual time when somebody began to wait, who has not been alone since; no lane's is before
+	since VirtualTime // virtual time when the present backlog began; no lane's virtual time is before it
 }
 
-// largestLead bounds how far a counter may be ahead of virtual time: any single charge, and more than all debts that are
-// not absurd. Together with wfqrebase.go it keeps counters less than 2^63 apart.
+// largestLead bounds the lead of a counter over virtual time: it is more than any single charge and any realistic debt.
+// Together with wfqrebase.go it keeps counters less than 2^63 apart.
 const largestLead = largestStep
 
 func (vtc) active() bool { return true }
@@ -99,7 +99,7 @@ func (v vtc) join(l *level, s *share, in *branch, alone bool, r *Request) (moved
 	return st.lift(to)
 }
 
-// reference returns the value to which a standing is lifted at this virtual time, because of r.
+// reference returns the value to which r lifts a standing at this virtual time.
 func (v vtc) reference(s *share, st *standing, virtual VirtualTime, r *Request) VirtualTime {
 	if !st.known && !v.free {
 		return virtual + increment(r.Cost, s.weight)
@@ -107,7 +107,7 @@ func (v vtc) reference(s *share, st *standing, virtual VirtualTime, r *Request) 
 	return virtual
 }
 
-// lift lifts the counter to at least this.
+// lift lifts the counter to at least to.
 func (st *standing) lift(to VirtualTime) (moved bool) {
 	if !st.known {
 		st.known, st.start, st.floor = true, to, to
@@ -136,7 +136,7 @@ func (v vtc) charge(l *level, s *share, r *Request, _ VirtualTime, p *receipt) (
 	return v.dispatch(l, s, st, at, r, p)
 }
 
-// matchedTo notes that a flow has come to a counter because it took another one's turn.
+// matchedTo notes that a flow has reached a counter by taking another flow's turn.
 func (b *branch) matchedTo(counter VirtualTime) {
 	if !b.matched || b.front.before(counter) {
 		b.front, b.matched = counter, true
@@ -146,17 +146,17 @@ func (b *branch) matchedTo(counter VirtualTime) {
 func (v vtc) bypassed(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	at, st := l.virtual, s.at(r.Lane)
 	if s.flow.siblings.flows.len() > 0 {
-		at = l.since // some wait elsewhere, perhaps in a slower lane; this one is lifted where it comes to wait
+		at = l.since // other flows wait, perhaps in a slower lane; a lift follows where this flow waits
 	}
 	st.lift(v.reference(s, st, at, r))
 	if in := s.flow.branchIn(r.Lane); in != nil {
-		in.virtual = in.virtual.later(st.start) // the waiters there are at their caps, and bank nothing
+		in.virtual = in.virtual.later(st.start) // the waiters there are at their caps, and earn no credit
 	}
 	s.flow.unsettleIn(r)
 	return v.dispatch(l, s, st, st.start, r, p)
 }
 
-// dispatch moves virtual time to this, which is the counter of s in its turn, and charges s.
+// dispatch moves virtual time to at, the counter of s in its turn, and charges s.
 func (v vtc) dispatch(l *level, s *share, st *standing, at VirtualTime, r *Request, p *receipt) (moved bool) {
 	l.virtual = l.virtual.later(at)
 	l.rebase()

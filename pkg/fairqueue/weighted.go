@@ -3,17 +3,17 @@ package fairqueue
 import "math/bits"
 
 // Weighted tiers share the releases by deficit: with each request of cost c, every tier that could have been served
-// earns c·weight/Σweights, rounded down, and the tier that is served pays the sum of that. The largest deficit goes
+// earns c·weight/Σweights, rounded down, and the served tier pays the sum. The tier with the largest deficit goes
 // first, ties to the higher tier. So serving a request does not change the sum of the deficits, and a tier that cannot
-// go (or to which no stock is available) keeps its deficit and earns nothing. A tier that loses its last waiter starts
-// over: its credit and debt are forgotten, and so are refunds for earlier releases. Deficits are fixed point with
-// deficitBits binary digits, capped at ± deficitCap.
+// go (or has no stock available) keeps its deficit and earns nothing. A tier that loses its last waiter starts over:
+// its credit and debt are forgotten, and so are refunds for earlier releases. Deficits are fixed point with deficitBits
+// binary digits, capped at ± deficitCap.
 //
-// When a request turns out to have cost more or less than it was charged, every tier that earned by it, and the tier
-// that was served, gets what it would have got had the cost been known. So while no tier loses its last waiter, the
-// deficits are those of exact costs, but for the requests whose cost is not known yet: a wrong estimate moves a tier's
-// share of the cost by no more than the errors of its requests in flight, however long it goes on. Of a tier that has
-// started over since, only the others' earnings are corrected; these enforce its share then.
+// When a request's actual cost differs from its charge, the tiers that earned by it, and the served tier, are corrected
+// as if the cost had been known. So while no tier loses its last waiter, the deficits are those of exact costs, except
+// for requests with a cost not yet known: wrong estimates move a tier's share of the cost by at most the errors of its
+// requests in flight, for any length of time. If the served tier has started over since, only the others' earnings are
+// corrected, which then enforce its share.
 
 const (
 	deficitBits = 20
@@ -46,10 +46,10 @@ func (q *FairRequestQueue) chargeTier(served *tier, r *Request, allowed TierSet)
 	served.pay(-q.share(x, 0, r.Cost, func(t *tier, earned int64) { t.pay(earned) }))
 }
 
-// correctTier replaces the charge of r by that of another cost, or of none if that is 0, because its release came to
-// nothing. What the tiers that earned by it get or pay back, the tier that was served pays or gets. A tier that has been
-// empty since then has started over and neither pays nor gets; after a reload, which may change weights, no tier does, and
-// none if no tier was charged for r.
+// correctTier replaces the charge of r with that of another cost; 0 means that its release was undone. The served tier
+// pays or gets the sum of the other tiers' corrections. A tier that has been empty since then has started over and is
+// not corrected. After a reload, which may change weights, no tier is corrected, and neither if no tier was charged for
+// r.
 func (q *FairRequestQueue) correctTier(r *Request, to Cost) {
 	x := r.extra
 	if x == nil || x.charge <= q.reloaded {
@@ -67,8 +67,8 @@ func (q *FairRequestQueue) correctTier(r *Request, to Cost) {
 	x.charged = to
 }
 
-// share divides two costs among the tiers that earn by a charge, and calls each with what a tier's part of the cost to is
-// more than its part of the cost from. It returns the sum of that.
+// share divides two costs among the tiers that earn by a charge, calls each with the difference of a tier's part of to
+// and of from, and returns the sum of the differences.
 func (q *FairRequestQueue) share(x *extra, from, to Cost, each func(t *tier, earned int64)) (paid int64) {
 	var weights uint64
 	for _, t := range q.tiers {

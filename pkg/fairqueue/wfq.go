@@ -10,7 +10,8 @@ type wfqLevel struct {
 	newcomerFirst bool        // Config.TieBreak
 }
 
-// wfqShare is wfq's state of a sharer, and vtc's: only one of them serves at a level, and a flow has no room for both.
+// wfqShare is the state of a sharer for wfq and vtc: only one of them serves at a level, and a flow has no room for two
+// states.
 type wfqShare struct {
 	standing             // in the lane that it used first
 	elsewhere *elsewhere // in other lanes; nil if there is none
@@ -20,7 +21,7 @@ type wfqShare struct {
 type wfqReceipt struct {
 	start   VirtualTime // wfq: before the pop
 	charged VirtualTime // the addition to it, corrections included
-	weight  Weight      // at which it was charged; below 0 if the share was a newcomer until then. 0: it was not charged
+	weight  Weight      // of the charge; negative if the share was a newcomer until then; 0: not charged
 }
 
 func (wfq) active() bool { return true }
@@ -41,11 +42,11 @@ func (w wfq) join(l *level, s *share, in *branch, alone bool, r *Request) (moved
 	return true
 }
 
-// enter begins the waiting of a flow in a lane, where nothing of it waited.
+// enter begins a flow's wait in a lane where it had no waiters.
 func (wfq) enter(st *standing, virtual VirtualTime) {
 	at := virtual
 	if st.known {
-		at = at.later(st.start) // max(virtualTime, lastVirFinishTime), which only corrections put ahead
+		at = at.later(st.start) // max(virtualTime, lastVirFinishTime); only corrections put the latter ahead
 	}
 	st.known, st.entered, st.start, st.floor, st.refunds = true, false, at, virtual, virtual-at
 }
@@ -62,26 +63,26 @@ func (wfq) charge(l *level, s *share, r *Request, tag VirtualTime, p *receipt) (
 	}
 	to := tag
 	if most := in.virtual + p.charged; l.claimed && most.before(tag) {
-		to = most // out of turn, so the share's debt stays one
+		to = most // out of turn, so that the share's debt remains
 	}
 	if l.another {
-		to = l.least // so that those who come are not behind the ones that wait
+		to = l.least // so that newcomers are not behind the waiting flows
 	}
 	in.virtual = in.virtual.later(to)
 	l.virtual = l.virtual.later(in.virtual)
 	l.rebase()
 	st.start = tag.later(in.virtual - st.refunds.later(0)) // max(virtualTime, lastVirFinishTime), but refunds are kept
 	if st.start != tag {
-		st.floor = st.start // others went on while it could not go, and no refund makes up for that
+		st.floor = st.start // other flows advanced while it could not go, and no refund makes up for that
 	}
 	st.refunds, s.flow.newcomer = in.virtual-st.start, false
 	s.moveOthers(l, p.charged, r)
 	return st.start != p.start
 }
 
-// refund subtracts r's addition from the share's start, and no more, whatever was popped since and whatever the share's
-// weight is now; virtual time does not change. Refunds may put the start behind virtual time. A sharer that was tracked
-// anew since then has nothing to be refunded, but still gets at most r's own charge, since r is charged again.
+// refund subtracts exactly r's addition from the share's start, regardless of later pops and weights; virtual time does
+// not change. Refunds may put the start behind virtual time. A sharer tracked anew since then has no charge to refund,
+// but still gets at most r's own charge, since r is charged again.
 func (w wfq) refund(l *level, s *share, r *Request, p *receipt) (moved bool) {
 	st := s.at(r.Lane)
 	if s.flow.laneOf(r.Lane) == nil {
@@ -118,13 +119,13 @@ func (wfq) trueUp(l *level, s *share, r *Request, to Cost, p *receipt) (moved bo
 	return s.correct(l, s.in(r.Lane), increment(to, p.weightAt()), l.virtual-largestLag, r, p)
 }
 
-// correct corrects the charge of a dispatch in st, the standing in r's lane, to this, but lowers no start below least.
+// correct corrects the charge of a dispatch in st, the standing in r's lane, to to, but lowers no start below least.
 func (s *share) correct(l *level, st *standing, to, least VirtualTime, r *Request, p *receipt) (moved bool) {
 	if st == nil {
 		return false // forgotten, with its debt
 	}
 	by := st.move(l, to-p.charged, least)
-	p.charged += by // where a bound stopped it, less than asked for
+	p.charged += by // a bound may have reduced it
 	s.moveOthers(l, by, r)
 	return by != 0
 }
@@ -152,5 +153,5 @@ func (wfq) describeReceipt(l *level, p *receipt, number func(int64)) {
 	number(int64(p.start - l.virtual))
 }
 
-// weightAt returns the weight that was charged at.
+// weightAt returns the weight at the charge.
 func (p *receipt) weightAt() Weight { return max(p.weight, -p.weight) }
