@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// accounts collects the metrics whose values the lock guards, with one look under the lock per scrape.
+// accounts collects the metrics of values guarded by the lock, and takes the lock once per scrape.
 type accounts struct {
 	controller                       *RequestQueueController
 	upper, lower, watermark          *prometheus.Desc
@@ -147,8 +147,8 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 // flowInTier identifies a flow of a tier.
 type flowInTier struct{ flow, tier string }
 
-// entitledShares returns the entitled shares of flows with waiting requests, by label. That of a flow that waits in several
-// classes is the sum of its shares there.
+// entitledShares returns the entitled shares of flows with waiting requests, by label. For a flow in several classes it
+// is the sum of the shares.
 func (a *accounts) entitledShares() map[flowInTier]float64 {
 	shares := map[flowInTier]float64{}
 	for _, f := range a.controller.Flows(entitledFlows) {

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// classMetrics are the metrics by class, and by model where requests of many models share a class; only with configured
-// classes. The configuration bounds the classes, and the limit of labels the pairs.
+// classMetrics are the metrics by class and model, with configured classes only. The configuration bounds the classes,
+// and the limit of labels bounds the pairs.
 type classMetrics struct {
 	known        labelled[modelClass, *classSeries]
 	length       *prometheus.GaugeVec
@@ -61,7 +61,7 @@ func (m *classMetrics) series(of modelClass) *classSeries {
 	return s
 }
 
-// drop removes a pair. The waits of its class stay, as other pairs have them too.
+// drop removes a pair. The waits of its class stay, since other pairs share them.
 func (m *classMetrics) drop(of modelClass, _ *classSeries) {
 	m.length.DeleteLabelValues(of.model, of.class)
 	gone := prometheus.Labels{"model": of.model, "class": of.class}
@@ -114,7 +114,7 @@ func (n *classNames) of(path *fairqueue.Path) string {
 	return names[0]
 }
 
-// inClass is a waiter in a class. The zero value is one in none.
+// inClass is a waiter in a class. The zero value is a waiter in no class.
 type inClass struct {
 	series *classSeries
 	prompt fairqueue.Prompt
@@ -133,7 +133,7 @@ func (n *classNames) join(m *classMetrics, model string, path *fairqueue.Path) (
 	return in
 }
 
-// leave counts the waiter no more.
+// leave stops counting the waiter.
 func (in inClass) leave(w *waiter) {
 	if in.series != nil {
 		in.series.wait.Observe(w.Waited().Seconds())

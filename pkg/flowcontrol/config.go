@@ -5,7 +5,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Config is the controller's configuration: the machine's, and that of goroutines and metrics.
+// Config is the configuration of the controller: of its machine, its goroutines and its metrics.
 type Config struct {
 	dispatch.Config
 	// NumPoppers is the number of parked goroutines, 1 to 1000; it does not limit requests.

@@ -95,7 +95,7 @@ func (c *RequestQueueController) arrive(ctx context.Context, r *Request) (*waite
 	}
 	now := time.Now()
 	c.offer(now, w, r, deadline)
-	switch { // by what end left there: its stage may have changed again
+	switch { // by the result of end: the stage may have changed again
 	case w.woken != nil:
 		w.counted(1)
 		if r.OnQueued != nil {
@@ -150,8 +150,8 @@ func (w *waiter) await() {
 	}
 }
 
-// verdict waits for the verdict on a waiter. A waiter that was granted and preempted again before this goroutine
-// noticed keeps waiting.
+// verdict waits for the verdict on a waiter. If the waiter was granted and preempted again before this goroutine
+// noticed, it keeps waiting.
 func (c *RequestQueueController) verdict(w *waiter) (*Lease, error) {
 	for !c.decided(w) {
 		w.await()
@@ -170,7 +170,7 @@ func (c *RequestQueueController) verdict(w *waiter) (*Lease, error) {
 	return (*Lease)(w), nil
 }
 
-// decided reads the verdict on a waiter, and reports whether there is one. If its client has gone, it gets one now.
+// decided reads the verdict on a waiter, and reports whether there is one. If the client has gone, it makes one.
 func (c *RequestQueueController) decided(w *waiter) (is bool) {
 	err := w.ctx.Err()
 	var now time.Time
@@ -201,7 +201,7 @@ func (c *RequestQueueController) Refuse(id, flow, model, targetModel string, err
 	if limited := new(LimitedError); errors.As(err, &limited) {
 		r.Limit = &Limit{Name: limited.Name, Value: limited.Value}
 	}
-	// Only for these is the client told when to retry.
+	// Only these get a Retry-After.
 	retries := r.Outcome == OutcomeNoEndpoint || r.Outcome == OutcomeInternal || r.Outcome == OutcomeNoMemory
 	if retries || c.records.Load() {
 		refusal := dispatch.Refusal{ID: id, Flow: flow, Model: cmp.Or(targetModel, model), Outcome: r.Outcome}
@@ -220,8 +220,8 @@ func (c *RequestQueueController) refuse(now time.Time, r *dispatch.Refusal) {
 	c.machine.Refuse(now, r)
 }
 
-// PassOn counts and places a request that is passed on without queueing because it is known not to be inference. Its
-// lease counts as stock like any other.
+// PassOn counts and places a request that does not queue because it is known not to be inference. Its lease counts as
+// stock like any other.
 func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 	w := c.newWaiter(context.Background(), r)
 	c.passOn(time.Now(), w, r)
@@ -240,9 +240,9 @@ func (c *RequestQueueController) passOn(now time.Time, w *waiter, r *Request) {
 	c.machine.arrive(now, w, r, r.Deadline, true)
 }
 
-// SetBackends sets the ready backends, and the other replicas' holdings at them where these have changed. commit, if
-// not nil, is called under the lock; the Placer must switch to the same snapshot in it. Waiters that can go now are
-// released; leases at a removed backend stay until their streams end.
+// SetBackends sets the ready backends, and the changed foreign stock at some of them. commit, if not nil, is called
+// under the lock and must switch the Placer to the same snapshot. Waiters that can go now are released; leases at a
+// removed backend stay until their streams end.
 func (c *RequestQueueController) SetBackends(ready []stock.Backend, foreign []stock.Foreign, commit func()) {
 	now := time.Now()
 	c.mu.Lock()
@@ -253,7 +253,7 @@ func (c *RequestQueueController) SetBackends(ready []stock.Backend, foreign []st
 	c.machine.SetBackends(now, ready, foreign)
 }
 
-// SetForeign sets the other replicas' holdings at some of the backends, which count as stock there.
+// SetForeign sets the foreign stock at some of the backends.
 func (c *RequestQueueController) SetForeign(changes []stock.Foreign) {
 	now := time.Now()
 	c.mu.Lock()
@@ -269,10 +269,10 @@ func (c *RequestQueueController) SetSignals(e Endpoint, s dispatch.Signals) {
 	c.machine.SetSignals(now, e, s)
 }
 
-// Reconfigure changes the configuration of the running controller: all of it, or nothing if it returns an error.
-// Waiters keep their places and deadlines, and leases and counters are kept; a removed tier keeps its rank, accepts no
-// arrivals and drains. commit, if not nil, is called under the lock, so that the Placer's knowledge changes in the same
-// step. The tier mode, the capacity mode and the discipline cannot change; a change of MaxLabels has no effect.
+// Reconfigure changes the whole configuration of the running controller, or nothing if it returns an error. Waiters
+// keep their places and deadlines, and leases and counters stay. A removed tier keeps its rank, accepts no arrivals and
+// drains. commit, if not nil, is called under the lock, so that the Placer changes in the same step. The tier mode, the
+// capacity mode and the discipline cannot change; a change of MaxLabels has no effect.
 func (c *RequestQueueController) Reconfigure(cfg Config, commit func()) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("flowcontrol: configuration: %w", err)

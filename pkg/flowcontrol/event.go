@@ -11,8 +11,8 @@ import (
 )
 
 // end is deferred by every event, with the lock held: it answers the machine's question, passes its verdicts on, sets
-// the timer and releases the lock. Only then does it wake the goroutines that have a verdict, since before they would
-// just block on the lock. own is the request that has arrived in this event, or nil.
+// the timer and releases the lock. Then it wakes the goroutines that have a verdict; before, they would only block on
+// the lock. own is the request that has arrived in this event, or nil.
 func (c *RequestQueueController) end(now time.Time, own *waiter) {
 	if p := recover(); p != nil {
 		c.failed(now, p)
@@ -36,12 +36,12 @@ func (c *RequestQueueController) end(now time.Time, own *waiter) {
 	if own != nil {
 		c.place(own)
 	}
-	if c.machine.Waiting() > 0 || !c.armed.IsZero() { // else the timer is not needed and not set
+	if c.machine.Waiting() > 0 || !c.armed.IsZero() { // otherwise the timer is not needed and not set
 		c.arm(now)
 	}
 	c.mu.Unlock()
 	for _, woken := range wakes {
-		// The channel may belong to another waiter by now; that one finds no verdict and keeps waiting. One pending
+		// The channel may already belong to another waiter, which then finds no verdict and keeps waiting. One pending
 		// wake-up is enough.
 		select {
 		case woken <- struct{}{}:
@@ -71,8 +71,8 @@ func (c *RequestQueueController) tell(w *waiter) {
 	}
 }
 
-// answer answers the machine's question whether the clients of preemptors are still there. A waiter whose client has
-// gone does not preempt.
+// answer tells the machine whether preemptors' clients are still connected. A waiter without its client does not
+// preempt.
 func (c *RequestQueueController) answer(now time.Time) {
 	for v := c.machine.Preemptor(); v != nil; v = c.machine.Preemptor() {
 		c.contain(now, func() {
@@ -103,7 +103,7 @@ func (c *RequestQueueController) contain(now time.Time, part func()) {
 	part()
 }
 
-// failed reports a panic to the machine, and any that happen while it handles this.
+// failed reports a panic to the machine, and any further panics while the machine handles it.
 func (c *RequestQueueController) failed(now time.Time, p any) {
 	if now.IsZero() { // the event needed no time
 		now = time.Now()
@@ -113,8 +113,7 @@ func (c *RequestQueueController) failed(now time.Time, p any) {
 	c.contain(now, func() { c.machine.Failed(now, c.failure) })
 }
 
-// callBack runs a callback under the lock. A panic in it belongs to no request: it is counted and logged, and the event
-// continues.
+// callBack runs a callback under the lock. A panic in it is counted and logged, and the event continues.
 func (c *RequestQueueController) callBack(step func()) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -2,8 +2,8 @@ package flowcontrol
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// flowHistory collects the metrics by flow that flows count themselves: a request changes one number of its flow, and looks
-// no label up.
+// flowHistory collects the metrics that flows count themselves: a request changes a number of its flow, without looking
+// up a label.
 type flowHistory struct {
 	flows                       *flowMetrics
 	waiting, inFlight, requests *prometheus.Desc

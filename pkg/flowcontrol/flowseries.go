@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// flowMetrics are the metrics by flow, for a bounded number of flows of at most seriesOfFlow series each. Those that the
-// client library keeps are made here; flowHistory collects the others from the flows' own counters.
+// flowMetrics are the metrics by flow, for a bounded number of flows with at most seriesOfFlow series each. The client
+// library keeps the metrics made here; flowHistory collects the others from the flows' own counters.
 type flowMetrics struct {
 	known  labelled[string, *flowSeries]
 	beyond atomic.Pointer[flowSeries] // the series of flows beyond the limit; nil: there are none yet
@@ -64,14 +64,14 @@ type flowSeries struct {
 	actual, over, under prometheus.Counter
 	others              func() *flowSeries // the series of flows beyond the limit
 
-	// The counts that each request changes; they are together, in one line of a processor's cache.
+	// The counts changed by each request, together in one cache line.
 	waiting, inFlight atomic.Int64  // requests of the flow
 	requests          atomic.Uint64 // requests that have ended
 	served            servedInTier  // the cost in the first tier, and a list with the others
 
 	// Guarded by mu.
 	mu      sync.Mutex
-	dropped bool // a request of the flow may be there longer than its series
+	dropped bool // a request of the flow may outlive its series
 	further furtherSeries
 }
 
@@ -105,8 +105,8 @@ func (s *flowSeries) ended(o Outcome, w *waiter) {
 	s.count(o)
 }
 
-// count counts the end of a request. A rejection may make a series: where those of the flow were dropped, that of the
-// flows beyond the limit, since it would never be shown again.
+// count counts the end of a request. A rejection may make a new series. If the flow's series were dropped, a new one
+// would never be shown, so the rejection is counted for the flows beyond the limit.
 func (s *flowSeries) count(o Outcome) {
 	if o == OutcomeDispatched {
 		s.requests.Add(1)
@@ -134,7 +134,7 @@ func (s *flowSeries) dispatched(w *waiter) {
 	s.served.in(w.tier).Add(uint64(w.Cost()))
 }
 
-// used counts the tokens that the answer to a request for a model has reported.
+// used counts the reported tokens of the answer to a request for a model.
 func (s *flowSeries) used(model string, u Usage) {
 	if u == (Usage{}) {
 		return
@@ -151,8 +151,8 @@ func (s *flowSeries) cost(charged, actual fairqueue.Cost) {
 	s.under.Add(float64(max(0, actual-charged)))
 }
 
-// servedInTier is the cost of a flow's requests that were dispatched in a tier. The tiers of a flow are a list that only
-// grows, most often to one.
+// servedInTier is the cost of a flow's requests dispatched in a tier. A flow's tiers are a list that only grows,
+// usually to one tier.
 type servedInTier struct {
 	tier atomic.Pointer[tierSeries] // nil: none yet
 	cost atomic.Uint64
@@ -184,7 +184,7 @@ func (s *servedInTier) all(yield func(tier string, cost uint64) bool) {
 	}
 }
 
-// counted counts a waiter of the model and of the flow, or with -1 counts it no more.
+// counted adds a waiter to the counts of its model and its flow, or with -1 removes it.
 func (w *waiter) counted(by int64) {
 	w.series.length.Add(float64(by))
 	w.flowSeries.waiting.Add(by)
@@ -193,18 +193,19 @@ func (w *waiter) counted(by int64) {
 // OtherFlows is the name of all flows beyond the limit together.
 const OtherFlows = overflow
 
-// FlowCounts are counts of a flow since its series began; the flows beyond the limit are one, OtherFlows.
+// FlowCounts are counts of a flow since its series began; the flows beyond the limit are counted together as
+// OtherFlows.
 type FlowCounts struct {
 	Flow              string
 	Waiting, InFlight int64 // now
-	// Requests have ended, Rejections of them unserved.
+	// Requests is the number of ended requests, Rejections the number of them that were not served.
 	Requests, Rejections uint64
 	// Served is the cost of its dispatched requests, by tier.
 	Served map[string]uint64
 }
 
-// FlowCounts returns the counts of the flows that have series of their own, in no order, and then of all others together.
-// It takes no lock that a decision takes.
+// FlowCounts returns the counts of the flows with series of their own, in no order, and then of all others together. It
+// does not take a lock used by decisions.
 func (c *RequestQueueController) FlowCounts() []FlowCounts {
 	all := c.metrics.flows.shown()
 	counts := make([]FlowCounts, 0, len(all))

@@ -1,8 +1,8 @@
 package flowcontrol
 
-// seriesOfFlow is the largest number of series of one flow. Ten are there for every flow: the two of its wait, the three of
-// its real and misestimated cost, and one each of its served cost, its waiting requests, those in flight, those that have
-// ended and its entitled share. The others are for models and outcomes, as they come.
+// seriesOfFlow is the largest number of series of one flow. Every flow has ten: two for its wait, three for its real
+// and misestimated cost, and one each for its served cost, its requests waiting, in flight and ended, and its entitled
+// share. The others are for its models and outcomes.
 const (
 	seriesOfFlow   = 20
 	seriesOfEvery  = 10
@@ -10,8 +10,8 @@ const (
 	seriesOfAnyone = seriesOfFlow - seriesOfEvery
 )
 
-// furtherSeries are the series of a flow by model and by outcome. A model or outcome beyond their number is "other", for
-// which there is always room left.
+// furtherSeries are the series of a flow by model and by outcome. A model or outcome beyond the limit is "other", which
+// always has room.
 type furtherSeries struct {
 	models   []modelTokens
 	outcomes []rejections
@@ -29,9 +29,9 @@ func (t *modelTokens) add(u Usage) {
 	t.Cached += u.Cached
 }
 
-// rejections are a flow's requests that ended in one way.
+// rejections are a flow's requests with one outcome.
 type rejections struct {
-	outcome Outcome // NumOutcomes: any that has no series of its own
+	outcome Outcome // NumOutcomes: any outcome without a series of its own
 	n       uint64
 }
 
@@ -70,7 +70,7 @@ func (f *furtherSeries) rejections(o Outcome) *uint64 {
 	return &f.outcomes[len(f.outcomes)-1].n
 }
 
-// hasRoom reports whether there is room for so many series, and besides for those of other models and of other outcomes.
+// hasRoom reports whether there is room for n more series plus those of other models and other outcomes.
 func (f *furtherSeries) hasRoom(n int) bool {
 	n += len(f.models)*seriesOfModel + len(f.outcomes)
 	if f.ofModel(overflow) == nil {

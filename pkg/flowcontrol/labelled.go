@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// labelled maps label values to their metrics, for at most limit values; all others share one set. It is read for each
-// request, so reads take no lock. When it is full, prune makes room, so that names that clients used once do not keep
-// others out for ever.
+// labelled maps label values to their metrics, for at most limit values; all others share one set. Every request reads
+// it, so reads take no lock. When it is full, prune makes room, so that names used once by clients do not keep others
+// out for ever.
 type labelled[K comparable, V any] struct {
 	// Immutable.
 	limit  int
-	strict bool // values whose series are there yet, though forgotten, count against the limit
+	strict bool // forgotten values count against the limit while their series remain
 	hash   func(K) uint64
 	add    func(K) V    // creates the metrics of a value
 	drop   func(K, V)   // removes them from the exposition
@@ -27,8 +27,8 @@ type labelled[K comparable, V any] struct {
 
 	mu     sync.Mutex // guards changes of known
 	pruned time.Time
-	// doomed values are unknown already, and are dropped at the next prune; a goroutine that found their metrics before
-	// can still count in them until then.
+	// doomed values are already unknown, and are dropped at the next prune; until then a goroutine that found their
+	// metrics before can still count in them.
 	doomed map[K]V
 }
 
@@ -73,7 +73,7 @@ func (t *labelled[K, V]) get(key K, presentable func(K) bool) V {
 	if one := t.find(key); one != nil {
 		return one.of
 	}
-	of, ok := t.doomed[key] // its series are there yet
+	of, ok := t.doomed[key] // its series remain
 	switch {
 	case t.full(), t.strict && !ok && t.n.Load()+t.left.Load() >= int64(t.limit):
 		return t.others()
@@ -104,7 +104,7 @@ func (t *labelled[K, V]) find(key K) *labelledOne[K, V] {
 	return one
 }
 
-// shown appends the metrics of all values whose series are there, doomed or not.
+// shown appends the metrics of all values with series, doomed or not.
 func (t *labelled[K, V]) shown(all []V) []V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,9 +130,9 @@ func (t *labelled[K, V]) all(yield func(K, V) bool) {
 
 func (t *labelled[K, V]) full() bool { return t.n.Load() >= int64(t.limit) }
 
-// prune forgets the values that were not used since the last prune, if the table is full and that was long enough ago,
-// and drops those that it forgot then. So at most twice the limit is exposed, plus values with
-// requests in flight; with strict, the limit.
+// prune forgets the values not used since the last prune, if the table is full and that prune is old enough, and drops
+// the values forgotten then. So at most twice the limit is exposed, plus values with requests in flight; with strict,
+// at most the limit.
 func (t *labelled[K, V]) prune(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

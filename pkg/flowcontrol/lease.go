@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// waiter is one request, from TryEnqueue or PassOn to its end: the machine's part, and what the waiting goroutine and
-// the metrics need.
+// waiter is one request, from TryEnqueue or PassOn to its end: the machine's part, and the fields of the waiting
+// goroutine and the metrics.
 type waiter struct {
 	dispatch.Waiter
 	series     *series         // its metrics
@@ -18,11 +18,11 @@ type waiter struct {
 	ctx        context.Context // the request's own
 
 	// Guarded by the controller's lock until the request's goroutine has its verdict.
-	woken     chan struct{} // of capacity 1; nil if it need not wait
+	woken     chan struct{} // of capacity 1; nil if it does not wait
 	preempted chan struct{} // closed at preemption; nil if it cannot be preempted
 	held      bool          // it has a lease, or had one
 	told      bool          // its preemption has been counted
-	reads     bool          // its endpoint had to read its prompt, as far as that counts, when it was told
+	reads     bool          // when it was told, its endpoint had to read its prompt, where that is counted
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -38,7 +38,8 @@ func (l *Lease) Endpoint() Endpoint { return l.Granted().Endpoint() }
 // Queued returns the time that the request waited in the queue; ok is false for a bypass.
 func (l *Lease) Queued() (time.Duration, bool) { return l.Waited(), !l.Bypassed() }
 
-// Facts returns the facts of the decision, or nil if nobody has asked for them. A preemption may be noted meanwhile.
+// Facts returns the facts of the decision, or nil without Request.Explain. It copies them if a preemption may still be
+// noted.
 func (l *Lease) Facts() *Facts {
 	l.controller().mu.Lock()
 	defer l.controller().mu.Unlock()
@@ -57,9 +58,8 @@ func (l *Lease) Quota() *QuotaStanding {
 // ErrPreempted. It is nil (blocks for ever) for a lease that can never be preempted.
 func (l *Lease) Preempted() <-chan struct{} { return l.preempted }
 
-// OnFirstByte must be called before the response headers go on to the client. If it returns nil, the lease cannot be
-// preempted any more. Otherwise it was preempted before: the error is a *Rejection with ErrPreempted, which is the
-// answer to send.
+// OnFirstByte must be called before the response headers go to the client. If it returns nil, the lease can no longer
+// be preempted. Otherwise it was preempted before: the error is a *Rejection with ErrPreempted, the answer to send.
 func (l *Lease) OnFirstByte() error {
 	if l.preempted == nil {
 		return nil
@@ -72,7 +72,8 @@ func (l *Lease) OnFirstByte() error {
 	return nil
 }
 
-// OnPrefilled must be called when the answer begins of a request that has a prefill engine: its place there is free then.
+// OnPrefilled must be called when the answer of a request with a prefill engine begins. It frees the request's slot
+// there.
 func (l *Lease) OnPrefilled() {
 	now := time.Now()
 	l.controller().mu.Lock()
@@ -80,15 +81,14 @@ func (l *Lease) OnPrefilled() {
 	l.controller().machine.Prefilled(now, l.Granted())
 }
 
-// OnFirstToken must be called when the first token of an answer has come, if that is seen: the endpoint has read the prompt.
+// OnFirstToken must be called when the first token of an answer is seen: the endpoint has read the prompt.
 func (l *Lease) OnFirstToken() {
 	if l.reads {
 		l.OnPrefilled()
 	}
 }
 
-// AwaitsFirstToken reports whether the prompt still counts at its endpoint for a class's busy rule, since OnFirstToken was not
-// called.
+// AwaitsFirstToken reports whether the prompt still counts at its endpoint for a class's busy rule: until OnFirstToken.
 func (l *Lease) AwaitsFirstToken() bool {
 	if !l.reads {
 		return false
@@ -98,8 +98,8 @@ func (l *Lease) AwaitsFirstToken() bool {
 	return l.controller().machine.HasBusyRules() && l.Granted().Reads()
 }
 
-// OnServed must be called if another endpoint than the picked one answered the request, with a status, because Envoy went on
-// to a fallback. The lease, and with it the endpoint's stock, moves there; e is [NoEndpoint] if it is unknown.
+// OnServed must be called if Envoy took a fallback, so that another endpoint than the picked one answered the request
+// with this status. The lease and its stock move to e, unless e is unknown ([NoEndpoint]).
 func (l *Lease) OnServed(e Endpoint, status int) {
 	now := time.Now()
 	l.controller().mu.Lock()
@@ -107,8 +107,8 @@ func (l *Lease) OnServed(e Endpoint, status int) {
 	l.controller().machine.ServedElsewhere(now, l.Granted(), e, status)
 }
 
-// OnCost raises the request's cost, and its tokens in the stock, to at least these, because its answer has outgrown the
-// estimate.
+// OnCost raises the request's cost and its tokens in the stock to at least these values, because its answer has
+// outgrown the estimate.
 func (l *Lease) OnCost(to fairqueue.Cost, tokens Tokens) {
 	now := time.Now()
 	l.controller().mu.Lock()
@@ -117,7 +117,7 @@ func (l *Lease) OnCost(to fairqueue.Cost, tokens Tokens) {
 }
 
 // OnExpected lowers the request's charge to this cost, because its engine is expected to have a part of its prompt
-// cached. Its part of the stock stays. Its actual cost, at the end, corrects that.
+// cached. Its part of the stock does not change. The actual cost corrects the charge at the end.
 func (l *Lease) OnExpected(cost fairqueue.Cost) {
 	now := time.Now()
 	l.controller().mu.Lock()
@@ -126,7 +126,7 @@ func (l *Lease) OnExpected(cost fairqueue.Cost) {
 }
 
 // OnRequestComplete settles the lease: the stock falls, and waiters for it are released. Only the first call counts, so
-// it may be deferred and called early as well.
+// a caller may both defer it and call it early.
 func (l *Lease) OnRequestComplete(done Completion) {
 	w := (*waiter)(l)
 	switch settled, actual, preempted := l.controller().complete(w, &done); {
@@ -143,14 +143,14 @@ func (l *Lease) OnRequestComplete(done Completion) {
 	}
 }
 
-// complete settles the lease, and returns the actual cost if this settles it and the cost is known. For a preempted lease,
-// which was settled before, the first call returns its rejection.
+// complete settles the lease, and returns the actual cost if this call settles it and the cost is known. A preempted
+// lease is already settled; the first call for it returns its rejection.
 func (c *RequestQueueController) complete(w *waiter, done *Completion) (settled bool, actual fairqueue.Cost, preempted *Rejection) {
 	c.mu.Lock()
 	var now time.Time
 	metered := w.Metered()
 	judged := c.machine.Judges() && !done.Unsent && done.Status > 0
-	// Otherwise nothing needs the time. A recording needs it: it shows how long requests take at their engines.
+	// Otherwise the time is not needed. A recording needs it to show how long requests take at their engines.
 	if judged || metered || c.machine.Waiting() > 0 || c.machine.CountsIdle() || done.Cost != fairqueue.UnknownCost || c.records.Load() {
 		now = time.Now()
 	}
@@ -174,7 +174,7 @@ func (c *RequestQueueController) complete(w *waiter, done *Completion) (settled 
 	return settled, actual, preempted
 }
 
-// meter tells the tenant's quota the request's usage, as far as that is known.
+// meter passes the request's known usage to the tenant's quota.
 func (c *RequestQueueController) meter(now time.Time, w *waiter, done *Completion) {
 	switch {
 	case done.Unsent || done.Unserved:

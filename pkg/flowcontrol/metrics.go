@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// metrics are the seed's metrics under the prefix weir_, and ours. The requests' own goroutines count their own events,
-// outside the lock; the state that the lock guards is read at a scrape.
+// metrics are the seed's metrics under the prefix weir_, and Weir's own. Requests' goroutines count their own events,
+// outside the lock; a scrape reads the state guarded by the lock.
 type metrics struct {
 	controller *RequestQueueController
 
@@ -86,7 +86,7 @@ func newMetrics(c *RequestQueueController) *metrics {
 	m.models.hash = labels.hash
 	m.models.add, m.models.drop, m.models.idle = m.newSeries, m.dropSeries, (*series).idle
 	m.models.others = sync.OnceValue(func() *series { return m.newSeries(labels{overflow, overflow}) })
-	m.models.others() // queue and stock exist before the first request: for an autoscaler, a sum over no series is not 0
+	m.models.others() // before the first request: for an autoscaler, a sum over no series is not 0
 	for o := range m.outcomes {
 		m.outcomes[o] = m.requests.WithLabelValues(Outcome(o).String())
 	}
@@ -174,8 +174,8 @@ func (l labels) hash() uint64 { return hashOf(l.model) ^ bits.RotateLeft64(hashO
 
 func (l labels) presentable() bool { return presentable(l.model) && presentable(l.target) }
 
-// presentable reports whether a name that a client chose may be a label value. Operators read the metrics at a terminal, which
-// control characters would command, and see bidirectional ones as other names.
+// presentable reports whether a name chosen by a client may be a label value. Operators read metrics at a terminal:
+// control characters would command it, and bidirectional characters would show other names.
 func presentable(name string) bool {
 	return name != overflow && len(name) <= maxLabelLength && utf8.ValidString(name) && !strings.ContainsFunc(name, printable.Commands)
 }

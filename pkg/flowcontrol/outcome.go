@@ -38,8 +38,8 @@ const (
 	NumOutcomes = dispatch.NumOutcomes
 )
 
-// Sentinels of the outcomes. Those of the queue's limits are fairqueue's; context.Canceled means that the client
-// disconnected, context.DeadlineExceeded that its deadline is over.
+// Sentinels of the outcomes. The sentinels of the queue's limits are fairqueue's; context.Canceled means that the
+// client disconnected, context.DeadlineExceeded that its deadline has passed.
 var (
 	ErrShed       = errors.New("flowcontrol: not admissible under load")
 	ErrDisplaced  = errors.New("flowcontrol: displaced from the queue by a more entitled request")
@@ -49,16 +49,16 @@ var (
 	ErrDraining   = errors.New("flowcontrol: shutting down")
 	// ErrQuotaExceeded means that the tenant's quota has no room for the request.
 	ErrQuotaExceeded = errors.New("flowcontrol: the tenant's quota is used up")
-	// The following are decided by extproc before it asks the controller, and counted here.
+	// extproc decides the following before it asks the controller; they are counted here.
 	ErrBadRequest = errors.New("flowcontrol: malformed request")
 	ErrTooLarge   = errors.New("flowcontrol: request too large")
 	// ErrBodyTimeout means that the request's body was not complete in time.
 	ErrBodyTimeout = errors.New("flowcontrol: the body was not whole in time")
 	// ErrNoMemory means that the bodies held use up their memory.
 	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
-	// ErrUnknownModel means that endpoints are known, all list models, and none, ready or not, lists this one.
+	// ErrUnknownModel means that all known endpoints list models, and none, ready or not, lists this one.
 	ErrUnknownModel = errors.New("flowcontrol: no endpoint serves the model")
-	// ErrUnsupported means that endpoints serve the model, and none, ready or not, meets the request's other needs.
+	// ErrUnsupported means that endpoints serve the model, but none, ready or not, meets the request's other needs.
 	ErrUnsupported = errors.New("flowcontrol: no endpoint meets the needs of the request")
 	// errInternal is the sentinel of a failure of unknown cause.
 	errInternal = errors.New("flowcontrol: internal")
@@ -103,14 +103,13 @@ type Rejection struct {
 	Err error
 	// Outcome is OutcomeOf(Err).
 	Outcome Outcome
-	// RetryAfter is when the client should retry, already spread (each rejection has a time of its own); 0 means that
-	// the client is not told.
+	// RetryAfter is the time until the client should retry, already spread over rejections; 0 means that none is sent.
 	RetryAfter time.Duration
 	// Quota is the rest of the tenant's quota; nil if no quota has counted the request.
 	Quota *QuotaStanding
-	// Limit is what the request was rejected by; nil: no limit.
+	// Limit is the limit that rejected the request; nil: none.
 	Limit *Limit
-	// Facts are what was known of the request; nil unless it has asked for them, and has reached the controller.
+	// Facts are the facts of the decision; nil without Request.Explain, or if the request did not reach the controller.
 	Facts *Facts
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Run parks the poppers until ctx is done, and returns when they have ended. Requests are admitted, granted and
-// completed without it; only time needs it: expiry, starvation, the spacing of releases, and the retry after an
+// completed without it. Only timed work needs it: expiry, starvation, the spacing of releases, and the retry after an
 // unexpected error.
 func (c *RequestQueueController) Run(ctx context.Context) error {
 	var poppers sync.WaitGroup

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// recentWaits has the waits of the last recentMinutes minutes, each to an eighth of the next lower power of two, so that
-// their quantiles are known within a sixteenth. It takes the same memory however many there are.
+// recentWaits counts the waits of the last recentMinutes minutes, each rounded to an eighth of the next lower power of
+// two, so that quantiles are exact within a sixteenth. Its memory does not depend on their number.
 //
-// A wait is counted without a look at the clock: readers alone say when a minute is over. So the waits since the last reading
-// count as of one minute, also if that was longer ago.
+// Counting a wait reads no clock: only readers advance the minutes. So all waits since the last reading count in one
+// minute, even if that reading was longer ago.
 type recentWaits struct {
 	newest  atomic.Uint32 // the minute that counts now
 	minutes [recentMinutes][waitSteps]atomic.Uint32
@@ -27,13 +27,13 @@ const (
 	waitSteps     = 8 * 28
 )
 
-// WaitQuantiles are quantiles of recent waits. N is their number.
+// WaitQuantiles are quantiles of recent waits. N is the number of waits.
 type WaitQuantiles struct {
 	N                uint64
 	Median, P90, P99 time.Duration
 }
 
-// stepOf returns the step of a wait: its own for each of the first sixteen units, from there eight for each power of two.
+// stepOf returns the step of a wait: one for each of the first sixteen units, then eight for each power of two.
 func stepOf(wait time.Duration) int {
 	units := uint64(min(max(0, wait/waitUnit), longestWait-1))
 	double := max(0, bits.Len64(units)-4)
@@ -52,7 +52,7 @@ func middleOf(step int) time.Duration {
 // observe adds a wait that has ended.
 func (r *recentWaits) observe(wait time.Duration) { r.minutes[r.newest.Load()][stepOf(wait)].Add(1) }
 
-// advance forgets the minutes that have passed, but what came since the last reading.
+// advance forgets the minutes that have passed, except the waits since the last reading.
 func (r *recentWaits) advance(now time.Time) {
 	if r.begun.IsZero() {
 		r.begun = now

@@ -9,13 +9,13 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// MostRejections is the number of rejections that are kept.
+// MostRejections is the number of rejections kept.
 const MostRejections = 200
 
 // Rejected is one rejected request, also as JSON.
 type Rejected struct {
 	Time time.Time `json:"time"`
-	// ID is the request's name in logs, as far as it is known here, and so are the others.
+	// ID is the request's name in logs. Unknown fields are empty.
 	ID      string `json:"id,omitempty"`
 	Flow    string `json:"flow,omitempty"`
 	Tier    string `json:"tier,omitempty"`
@@ -26,27 +26,26 @@ type Rejected struct {
 	// Waited and RetryAfter are in seconds.
 	Waited     float64 `json:"waitedSeconds"`
 	RetryAfter float64 `json:"retryAfterSeconds,omitempty"`
-	// Limit is what it was rejected by, with the flows that hold most of it; nil: no limit.
+	// Limit is the limit that rejected it, with the flows that hold most of the limit; nil: none.
 	Limit *Limit `json:"limit,omitempty"`
 }
 
-// lastRejections keeps the last ones. It has a lock of its own, which no decision takes.
+// lastRejections keeps the last rejections. It has its own lock, which no decision takes.
 type lastRejections struct {
 	mu   sync.Mutex
 	ring [MostRejections]Rejected
-	n    uint64 // that ever were
+	n    uint64 // of all rejections ever
 
-	// The holders of limits, as of the time.
+	// The holders of limits at a time.
 	at               time.Time
 	waiting, inStock []dispatch.Holder
 }
 
-// holdersEvery is the least time between two looks at the flows for those that hold most. A flood of rejections looks no
-// more often.
+// holdersEvery is the least time between two searches for the largest holders, even in a flood of rejections.
 const holdersEvery = 100 * time.Millisecond
 
-// note keeps a rejection of the request that of describes, and adds the holders to its limit. A request whose client has gone is
-// none.
+// note keeps the rejection of the request described by of, and adds the holders to its limit. It ignores requests whose
+// client has gone.
 func (c *RequestQueueController) note(of Rejected, r *Rejection) {
 	if r.Outcome == OutcomeClientCancelled {
 		return
@@ -84,8 +83,8 @@ func (c *RequestQueueController) notePreempted(id string, w *waiter, r *Rejectio
 	c.note(Rejected{ID: id, Flow: w.Flow(), Tier: w.tier.name, Model: cmp.Or(w.series.target, w.series.model), Waited: w.Waited().Seconds()}, r)
 }
 
-// holders returns the flows that hold most of the waiting requests, and of those in flight. It looks at the flows that have
-// series of their own, and takes no lock that a decision takes.
+// holders returns the flows that hold most of the requests waiting and in flight, among flows with series of their own.
+// It does not take a lock used by decisions.
 func (m *flowMetrics) holders() (waiting, inStock []dispatch.Holder) {
 	for _, s := range m.shown() {
 		waiting = dispatch.TopHolders(waiting, dispatch.Holder{Flow: s.flow, Held: s.waiting.Load()})

@@ -22,7 +22,7 @@ func (c *RequestQueueController) State() State {
 	return State{State: c.machine.State(), TimerStands: !c.armed.IsZero()}
 }
 
-// Flows returns the states of up to limit flows with waiting requests, roughly those first that expire first.
+// Flows returns the states of up to limit flows with waiting requests, roughly in order of expiry.
 func (c *RequestQueueController) Flows(limit int) []FlowState {
 	now := time.Now()
 	c.mu.Lock()
@@ -53,7 +53,7 @@ func (c *RequestQueueController) Tiers() []dispatch.TierState {
 	return c.machine.Tiers(nil)
 }
 
-// Ended returns the number of requests that have ended since the start, and of those that were not served.
+// Ended returns the number of requests ended since the start, and how many of them were not served.
 func (c *RequestQueueController) Ended() (all, rejected uint64) {
 	for o, counter := range c.metrics.outcomes {
 		n := countOf(counter)
@@ -93,14 +93,14 @@ func (c *RequestQueueController) statistics(limit int) dispatch.Statistics {
 	return c.machine.Statistics(now, limit)
 }
 
-// fairness returns how evenly the flows of each tier have been served lately, with discipline VTC.
+// fairness returns dispatch.Machine.Fairness.
 func (c *RequestQueueController) fairness() []dispatch.Fairness {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.machine.Fairness()
 }
 
-// Engines returns how the engines answer, by endpoint; none without Config.Circuits.
+// Engines returns the states of the engines, by endpoint; none without Config.Circuits.
 func (c *RequestQueueController) Engines() []dispatch.EngineState {
 	now := time.Now()
 	c.mu.Lock()

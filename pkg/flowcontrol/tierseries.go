@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// tierMetrics are the metrics by tier that requests' own goroutines count.
+// tierMetrics are the metrics by tier, counted by requests' own goroutines.
 type tierMetrics struct {
 	requests *prometheus.CounterVec
 	wait     *prometheus.HistogramVec
@@ -75,17 +75,17 @@ func (c *RequestQueueController) nameTiers() {
 	}
 }
 
-// RecentWaits returns the quantiles of the recent waits in a tier. It takes no lock that a decision takes.
+// RecentWaits returns the quantiles of the recent waits in a tier. It does not take a lock used by decisions.
 func (c *RequestQueueController) RecentWaits(tier string) WaitQuantiles {
 	return c.metrics.tiers.of(tier).recent.quantiles(time.Now())
 }
 
-// pressure returns how close a tier is to its limits, 0 to 1: of its queue, and of the stock that is not reserved for
-// higher tiers. SMG's formula:
+// pressure returns how close a tier is to the limits of its queue and of the stock not reserved for higher tiers, from
+// 0 to 1, by SMG's formula:
 //
 //	min(1, max(depth/limit, max(0, inflight − reserved)/max(1, capacity − Σ reserved_higher)))
 //
-// A limit of 0 or less (no limit of its own) leaves out the first term.
+// Without a limit of its own (0 or less) the first term is left out.
 func pressure(depth, limit, inflight, reserved, capacity, reservedHigher int) float64 {
 	queue := 0.0
 	if limit > 0 {

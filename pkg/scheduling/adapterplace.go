@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// loading returns the cost in tokens of loading the request's adapter at a position; 0 if it needs none, or it is there.
+// loading returns the cost in tokens of loading the request's adapter at a position; 0 if it needs none or the adapter
+// is there.
 func (f *field) loading(p int32) int64 {
 	if f.adapter == "" {
 		return 0
@@ -17,8 +18,8 @@ func (f *field) loading(p int32) int64 {
 	return f.spots[p].adapters.loading()
 }
 
-// bestLoaded is best for a request that needs an adapter: the cost of its loading is added to the tokens that an engine
-// has to read. It looks at each endpoint of the field.
+// bestLoaded is best for a request that needs an adapter: the cost of loading it is added to the tokens that an engine
+// has to read. It visits each endpoint of the field.
 func (f *field) bestLoaded(by comparison, random *rand.Rand) int32 {
 	var floor int64
 	if f.ratings != nil {
@@ -48,7 +49,7 @@ func (f *field) bestLoaded(by comparison, random *rand.Rand) int32 {
 	return at
 }
 
-// contender is the first of the endpoints with the best standing among some; at is -1 if there are none.
+// contender is the first endpoint with the best standing of a group; at is -1 in an empty group.
 type contender struct {
 	at   int32
 	top  Standing
@@ -64,7 +65,7 @@ func (c *contender) compare(d *contender) int {
 	return cmp.Compare(d.top, c.top)
 }
 
-// byLoading returns the best endpoints of those where the adapter is, and of those with each cost of loading it. None has more
+// byLoading returns the best endpoint with the adapter, and the best one for each cost of loading it. None has more
 // than the floor of the prompt.
 func (f *field) byLoading(by comparison, floor int64, random *rand.Rand) (best [1 + loadings]contender) {
 	for i := range best {
@@ -105,7 +106,7 @@ func (f *field) byLoading(by comparison, floor int64, random *rand.Rand) (best [
 	return best
 }
 
-// adapterRegret is Regret for a request that needs an adapter. It takes for granted that some engine has a place for it.
+// adapterRegret is Regret for a request that needs an adapter. It assumes that some engine has a slot for the adapter.
 func (b *Board) adapterRegret(q *Query, bound Bound, except *EndpointSet) (tokens int64, ok bool) {
 	b.refresh(q)
 	if !b.laneHasRoomFor(q, bound, 0) {
@@ -166,8 +167,8 @@ func (b *Board) forgetAdapters() {
 // AdapterTotals returns the counts of requests for adapters.
 func (b *Board) AdapterTotals() AdapterTotals { return b.adapters.totals }
 
-// AdaptersAt returns the number of adapters that the engine of an endpoint is expected to have, and the places that it
-// states; 0: none.
+// AdaptersAt returns the number of adapters that an endpoint's engine is expected to have, and the number of places
+// that the engine states; 0: none stated.
 func (b *Board) AdaptersAt(id EndpointID) (adapters, places int) {
 	if l := b.adapters.engines[id]; l != nil {
 		return len(l.list), l.places

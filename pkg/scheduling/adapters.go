@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// AdapterTokens is the cost of loading a LoRA adapter into an engine, in tokens of a prompt: the engine computes nothing
-// else meanwhile. Half as much is added where an idle adapter has to leave for it, which may have to be loaded again, and as
-// much where all places are in use, so that the request waits in the engine. Results are flat around these numbers.
+// AdapterTokens is the cost of loading a LoRA adapter into an engine, in prompt tokens: the engine computes nothing
+// else meanwhile. Half as much is added if an idle adapter has to leave, since it may have to be loaded again, and as
+// much again if all places are in use, since the request then waits in the engine. Results do not depend much on these
+// numbers.
 const AdapterTokens = 4000
 
-// unratedPrompt is the length that a prompt of which nothing is known is taken to have, in tokens, where engines are compared
-// by adapters.
+// unratedPrompt is the assumed length of an unknown prompt, in tokens, where engines are compared by adapters.
 const unratedPrompt = 1000
 
-// Limits of a board's memory of an engine's adapters, beside those in flight.
+// Limits on the adapters kept for an engine, besides those in flight.
 const (
-	// fewAdapters is the number of places for adapters that an engine is taken to have if it states none.
+	// fewAdapters is the assumed number of places for adapters in an engine that states none.
 	fewAdapters = 8
-	// MaxAdapters is the most places, and the most adapters of others, that count of an engine's statement.
+	// MaxAdapters caps the places, and the adapters of other senders, in an engine's statement.
 	MaxAdapters = 256
 )
 
@@ -30,20 +30,20 @@ type AdapterState struct {
 	Loaded []string
 }
 
-// adapters are the LoRA adapters that engines are taken to have: those of Weir's own requests there, then those that were
-// used last, up to the engine's places, and those of others by the engine's statement. The memory of it does not grow
-// with the number of adapters that exist, and neither does the work for one request.
+// adapters are the LoRA adapters that engines are expected to have: those of Weir's own requests there, then the last
+// used ones, up to the engine's places, and those of other senders by the engine's statement. Neither its memory nor
+// the work for a request grows with the number of existing adapters.
 type adapters struct {
 	engines map[EndpointID]*loaded
-	at      map[string][]EndpointID // the endpoints that have each, ascending
+	at      map[string][]EndpointID // the endpoints with each adapter, ascending
 
 	totals AdapterTotals
 }
 
 // AdapterTotals count the requests for adapters that were placed.
 type AdapterTotals struct {
-	// Requests are all, Loads those at an engine that was not taken to have the adapter, and Evictions those of Loads at one
-	// whose places were all taken.
+	// Requests counts all of them, Loads those placed at an engine without the adapter, and Evictions the Loads at an
+	// engine with all places taken.
 	Requests, Loads, Evictions uint64
 }
 
@@ -58,7 +58,7 @@ type loaded struct {
 type resident struct {
 	name     string
 	requests int32 // of Weir's own
-	others   bool  // the engine says that somebody's requests use it
+	others   bool  // the engine states that requests of other senders use it
 }
 
 func (r *resident) inUse() bool { return r.requests > 0 || r.others }
@@ -93,10 +93,10 @@ func (l *loaded) class() int {
 	}
 }
 
-// loading returns that cost in tokens.
+// loading returns the cost of that class in tokens.
 func (l *loaded) loading() int64 { return AdapterTokens + int64(l.class())*AdapterTokens/2 }
 
-// engine returns the adapters of an endpoint's engine, which may be new.
+// engine returns the adapters of an endpoint's engine, and adds a new engine.
 func (a *adapters) engine(id EndpointID) *loaded {
 	l := a.engines[id]
 	if l == nil {
@@ -130,7 +130,7 @@ func (a *adapters) use(name string, id EndpointID) {
 	a.trim(l, id)
 }
 
-// leave counts a request for an adapter at an endpoint no more. The adapter stays until its place is needed.
+// leave stops counting a request for an adapter at an endpoint. The adapter stays until its place is needed.
 func (a *adapters) leave(name string, id EndpointID) {
 	l := a.engines[id]
 	if l == nil {
@@ -147,7 +147,7 @@ func (a *adapters) leave(name string, id EndpointID) {
 
 // enter adds an adapter at a place in an engine's list.
 func (a *adapters) enter(l *loaded, i int, name string, id EndpointID) {
-	name = strings.Clone(name) // of a body, say
+	name = strings.Clone(name) // it may be part of a body
 	l.list = slices.Insert(l.list, i, resident{name: name})
 	on := a.at[name]
 	at, _ := slices.BinarySearch(on, id)
@@ -167,7 +167,7 @@ func (a *adapters) drop(l *loaded, i int, id EndpointID) {
 	}
 }
 
-// trim forgets the adapters that are not in use and have no place any more, the least recently used first.
+// trim forgets idle adapters beyond the engine's places, the least recently used first.
 func (a *adapters) trim(l *loaded, id EndpointID) {
 	l.busy = 0
 	for i := 0; i < len(l.list); i++ {
@@ -184,8 +184,8 @@ func (a *adapters) trim(l *loaded, id EndpointID) {
 	}
 }
 
-// state takes an engine's statement. Of Weir's own requests its counts go before it; adapters that only others use are at
-// the engine for as long as it says so, and then until their places are needed.
+// state takes an engine's statement. For Weir's own requests the board's counts take precedence. Adapters used only by
+// other senders stay while the engine states them, and then until their places are needed.
 func (a *adapters) state(id EndpointID, s *AdapterState) {
 	if s == nil && a.engines[id] == nil {
 		return
@@ -210,8 +210,8 @@ func (a *adapters) state(id EndpointID, s *AdapterState) {
 	a.trim(l, id)
 }
 
-// restart forgets the adapters at an endpoint but for those of requests in flight: its engine is not ready any more, or
-// another one.
+// restart forgets the adapters at an endpoint, except those of requests in flight: its engine is no longer ready, or is
+// a new one.
 func (a *adapters) restart(id EndpointID, known bool) {
 	l := a.engines[id]
 	if l == nil {

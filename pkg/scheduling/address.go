@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HostPort is an address in canonical form. Two of them are equal exactly if they mean the same place.
+// HostPort is an address in canonical form. Two values are equal exactly if they mean the same address.
 type HostPort struct {
 	// Host is an IP address in its shortest form, without brackets, and with IPv4 in IPv6 unwrapped; or, if it is not
 	// an IP address, the original text. Addresses with a zone count as text.

@@ -13,11 +13,11 @@ const (
 	BelowLower Bound = iota
 	// BelowUpper is for a bypass or a starved head.
 	BelowUpper
-	// Unbounded only requires an endpoint that takes another request, as far as its own limits and its bound of tokens go.
-	// Any that is below its upper bound of requests comes before all that are not.
+	// Unbounded only requires an endpoint below its own limits and its bound in tokens. Endpoints below their upper
+	// bound in requests come first.
 	Unbounded
-	// AnyReady only requires a ready endpoint below its MaxInFlight, even if all are full: it is for requests that are passed
-	// on without queueing. Any that is not full comes before all that are, and those that are full by tokens come last.
+	// AnyReady only requires a ready endpoint below its MaxInFlight, even if all are full: it is for passed-on
+	// requests. Endpoints that are not full come first, and those full by tokens last.
 	AnyReady
 )
 
@@ -32,11 +32,11 @@ type Board struct {
 	spots   []spot              // by position
 	before  []spot              // memory for the next pool's spots
 	gone    map[EndpointID]left // the requests in flight at endpoints that left the pool
-	last    EndpointID          // the last one picked, after which rotation continues
+	last    EndpointID          // the last endpoint picked, after which rotation continues
 	reader  EndpointID          // the last prefill engine picked
 	total   int                 // sum of all counts
 	unread  int64               // sum of the tokens that serving endpoints have to read
-	fewest  tournament          // of the endpoints, by position, by mostUnread less the tokens to read
+	fewest  tournament          // of the endpoints, by position; totals are mostUnread minus the tokens to read
 	seated  bool                // fewest is up to date
 	ofReady sums                // of the ready endpoints
 	below   ends                // those below their bounds in tokens
@@ -59,10 +59,10 @@ type Board struct {
 	regrouping *Regrouping
 
 	field   field    // of the current pick
-	without []uint64 // its exceptions, where they are not the caller's alone
+	without []uint64 // its exceptions, if more than the caller's
 }
 
-// left has the requests in flight at an endpoint that left the pool: one request at least.
+// left has the requests in flight at an endpoint that left the pool, at least one.
 type left struct {
 	inFlight int32
 	tokens   int64
@@ -81,8 +81,7 @@ func NewBoard(s *Scheduler, random *rand.Rand) *Board {
 	return b
 }
 
-// SetScheduler changes how endpoints are chosen from now on. Waiting requests are filtered again, so their lanes may be
-// others.
+// SetScheduler replaces the scheduler. Waiting requests are filtered again, so their lanes may change.
 func (b *Board) SetScheduler(s *Scheduler) {
 	if s.config.TieBreak == TieRandom && b.random == nil {
 		panic("scheduling: tie-break random needs a random source")
@@ -108,9 +107,9 @@ func (b *Board) lot() *rand.Rand {
 	return b.random
 }
 
-// SetSnapshot changes the pool. Endpoints keep their counts, even those that leave, and those that stay keep their
-// bounds and signals; new ones have bounds of 0 until SetBounds. An endpoint that has not changed costs little more than
-// a comparison.
+// SetSnapshot changes the pool. All endpoints keep their counts, even departed ones; remaining endpoints keep their
+// bounds and signals, and new ones have bounds of 0 until SetBounds. An unchanged endpoint costs little more than a
+// comparison.
 func (b *Board) SetSnapshot(next *Snapshot) {
 	b.forgetLanes()
 	changed, many := next.changesSince(b.snap)
@@ -150,8 +149,8 @@ func (b *Board) revise(p int32) {
 }
 
 // SetBounds sets a ready endpoint's share of a lane's hysteresis band, in millionths of a request; with 0 a lane can
-// have one request in flight at a time. Above 0, the upper one, rounded up, is also the most requests that are placed
-// there. It reports whether the endpoint is in the pool. Bounds below 0 count as 0.
+// have one request in flight at a time. An upper bound above 0, rounded up, also caps the requests placed there. It
+// reports whether the endpoint is in the pool. Bounds below 0 count as 0.
 func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok {
@@ -168,9 +167,9 @@ func (b *Board) SetBounds(id EndpointID, lower, upper int64) bool {
 	return true
 }
 
-// SetForeign sets the number of requests of others at a ready endpoint, at most maxForeign, and the tokens that they
-// take. They count like Weir's own, but are nobody's to release; both are kept while the endpoint stays ready. It
-// reports whether the endpoint is ready.
+// SetForeign sets the number, at most maxForeign, and the tokens of other Weirs' requests at a ready endpoint. They
+// count like Weir's own, but are never released here; they are kept while the endpoint stays ready. It reports whether
+// the endpoint is ready.
 func (b *Board) SetForeign(id EndpointID, requests int, theirs int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok || !b.spots[p].ready {
@@ -267,7 +266,7 @@ func (b *Board) Stock(id EndpointID) int {
 	return int(b.gone[id].inFlight)
 }
 
-// Held returns the number of requests at an endpoint of the snapshot, those of others included.
+// Held returns the number of requests at an endpoint of the snapshot, including other Weirs'.
 func (b *Board) Held(id EndpointID) int {
 	if p, ok := b.ring.position(id); ok {
 		return int(b.spots[p].held())
@@ -275,18 +274,17 @@ func (b *Board) Held(id EndpointID) int {
 	return 0
 }
 
-// Share has an endpoint's requests in flight, and, if it is ready, the others' requests there and its share of a lane's
+// Share has an endpoint's requests in flight and, if it is ready, other Weirs' requests there and its share of a lane's
 // band in millionths of a request.
 type Share struct {
 	InFlight, Foreign      int
 	LowerBound, UpperBound int64
-	// Tokens are those of the requests in flight, ForeignTokens those of others' requests, and TokenBound the upper
-	// bound of both, where the tokens are bounded; else 0.
+	// Tokens are the tokens of the requests in flight, ForeignTokens those of other Weirs' requests, and TokenBound the
+	// upper bound on both together, or 0 if tokens are not bounded.
 	Tokens, ForeignTokens, TokenBound int64
-	// Unread is the number of tokens that it has to read of prompts whose first tokens have not come, as far as those
-	// are seen.
+	// Unread is the number of prompt tokens that it has yet to read, for requests whose first token will be seen.
 	Unread int64
-	// Unbounded is true where both bounds in requests are more than the board counts.
+	// Unbounded is true if both bounds in requests are beyond the board's range.
 	Unbounded bool
 }
 
@@ -316,8 +314,7 @@ func (b *Board) HasReady(q *Query, except *EndpointSet) bool {
 	return q.reach.hasBeside(except.on(b.ring))
 }
 
-// Known returns the number of endpoints of the pool, ready or not, that serve the request's model, whatever its subset
-// is.
+// Known returns the number of endpoints of the pool, ready or not, that serve the request's model, ignoring its subset.
 func (b *Board) Known(q *Query) int {
 	b.refresh(q)
 	if !b.scheduler.filtersSubset || !q.confined {
@@ -334,15 +331,15 @@ func (b *Board) Meets(q *Query, set *EndpointSet) bool {
 	return q.reach.meets(set.on(b.ring))
 }
 
-// CanServe reports whether the endpoint is ready and in the request's lane. It does not look at counts.
+// CanServe reports whether the endpoint is ready and in the request's lane. It ignores counts.
 func (b *Board) CanServe(q *Query, id EndpointID) bool {
 	b.refresh(q)
 	p, ok := b.ring.position(id)
 	return ok && q.reach.has(p)
 }
 
-// CanTakeOver reports whether the request could take the place of one that is counted at the endpoint: the endpoint is
-// ready and in its lane, and the lane is below its upper bound without that one.
+// CanTakeOver reports whether the request could replace another one at the endpoint: the endpoint is ready and in its
+// lane, and the lane is below its upper bound without the other request.
 func (b *Board) CanTakeOver(q *Query, id EndpointID) bool {
 	return b.CanServe(q, id) && b.laneHasRoomFor(q, BelowUpper, 1)
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// BusyRule says when the endpoints that a request may use are too busy reading prompts. An endpoint is busy while it has more
-// tokens of prompts to read than PrefillTokens, or more than PrefillFraction of its MaxBatchedTokens; all together are while
-// enough of the ready ones are. Where none is ready, they are not busy.
+// BusyRule defines when a request's endpoints are too busy reading prompts. An endpoint is busy while it has more
+// prompt tokens to read than PrefillTokens, or than PrefillFraction of its MaxBatchedTokens. The endpoints are too busy
+// while WorkerRatio of the ready ones are busy. Without a ready endpoint they are not busy.
 type BusyRule struct {
-	// PrefillTokens is a number of tokens, 0 to MaxBusyTokens; nil means that it does not count.
+	// PrefillTokens is a number of tokens, 0 to MaxBusyTokens; nil means no limit.
 	PrefillTokens *int64
-	// PrefillFraction is a part of Endpoint.MaxBatchedTokens, in millionths, 0 to MaxBusyFraction; nil means that it does not
-	// count, nor does it at endpoints whose MaxBatchedTokens are not known.
+	// PrefillFraction is a part of Endpoint.MaxBatchedTokens, in millionths, 0 to MaxBusyFraction; nil means no limit,
+	// as at endpoints with unknown MaxBatchedTokens.
 	PrefillFraction *int64
-	// WorkerRatio is the part of the endpoints that make all of them busy, in millionths, 1 to Millionths; 0 means all.
+	// WorkerRatio is the part of the ready endpoints that must be busy, in millionths, 1 to Millionths; 0 means all.
 	WorkerRatio int64
 }
 
@@ -43,7 +43,8 @@ func (r *BusyRule) Validate() error {
 	return ps.Err()
 }
 
-// Threshold returns the field with a threshold, and its value; given is false if there is none, so that nothing is ever busy.
+// Threshold returns the field with a threshold, and its value; given is false without one, so that no endpoint is ever
+// busy.
 func (r *BusyRule) Threshold() (field string, value any, given bool) {
 	switch {
 	case r.PrefillTokens != nil:
@@ -68,7 +69,7 @@ func (r *BusyRule) ratio() int64 {
 	return r.WorkerRatio
 }
 
-// busyAt reports whether an endpoint is busy with so many tokens of prompts to read.
+// busyAt reports whether an endpoint is busy with this number of prompt tokens to read.
 func (r *BusyRule) busyAt(prompts, batched int64) bool {
 	if r.PrefillTokens != nil && prompts > *r.PrefillTokens {
 		return true
@@ -81,20 +82,20 @@ func (r *BusyRule) busyAt(prompts, batched int64) bool {
 	return readHi > mostHi || readHi == mostHi && readLo > mostLo
 }
 
-// busy reports whether n of so many endpoints make all of them busy.
+// busy reports whether n busy endpoints out of of make the endpoints too busy.
 func (r *BusyRule) busy(n, of int) bool {
 	return of > 0 && int64(n)*Millionths >= r.ratio()*int64(of)
 }
 
-// busyness is which ready endpoints are busy by one rule.
+// busyness has the busy ready endpoints by one rule.
 type busyness struct {
 	BusyRule
 	at []uint64 // by position
 	n  int
 }
 
-// SetBusyRules sets the rules by which Busy goes, by number. From the first rule on, the board counts the tokens of the prompts
-// that are placed, with their ratings.
+// SetBusyRules sets the rules of Busy, by number. With any rule, the board counts the tokens of placed prompts with
+// ratings.
 func (b *Board) SetBusyRules(rules []BusyRule) {
 	b.busy = make([]busyness, len(rules))
 	for i, r := range rules {
@@ -103,7 +104,7 @@ func (b *Board) SetBusyRules(rules []BusyRule) {
 	b.recountBusy()
 }
 
-// recountBusy finds out anew which endpoints are busy.
+// recountBusy recomputes the busy endpoints.
 func (b *Board) recountBusy() {
 	b.turned = b.turned[:0]
 	for i := range b.busy {
@@ -140,7 +141,7 @@ func (b *Board) noteBusy(p int32) {
 	}
 }
 
-// TakeTurned appends to some the endpoints that have become busy by any rule, or are so no longer, since the last call.
+// TakeTurned appends to some the endpoints that have become busy or free, by any rule, since the last call.
 func (b *Board) TakeTurned(some []EndpointID) []EndpointID {
 	for _, id := range b.turned {
 		if p, known := b.ring.position(id); known {
@@ -152,8 +153,8 @@ func (b *Board) TakeTurned(some []EndpointID) []EndpointID {
 	return some
 }
 
-// Busy reports whether the ready endpoints that the request may use are too busy, by the rule of a number. It counts those of a
-// lane of few, and otherwise looks at 64 at once.
+// Busy reports whether the request's ready endpoints are too busy, by rule number. In a small lane it counts one by
+// one, otherwise 64 at once.
 func (b *Board) Busy(q *Query, rule int) bool {
 	b.refresh(q)
 	x, n := &b.busy[rule], 0
@@ -174,8 +175,8 @@ func (b *Board) Busy(q *Query, rule int) bool {
 	return x.busy(n, len(q.reach.ready))
 }
 
-// startReading counts the tokens of the request's prompt that the endpoint of a reservation reads itself, if the first token will
-// be seen or there are rules.
+// startReading counts the prompt tokens that the endpoint of a reservation reads itself, if the first token will be
+// seen or there are rules.
 func (b *Board) startReading(q *Query, r *Reservation) {
 	known := q.ratings
 	if r.In(Prefilling) == NoEndpoint && known != nil && known.Prompt > 0 && (known.Watched || len(b.busy) > 0) {
@@ -185,8 +186,8 @@ func (b *Board) startReading(q *Query, r *Reservation) {
 	}
 }
 
-// PromptRead stops counting the tokens of a prompt that the endpoint of a reservation reads itself, because the first token of
-// the answer has come.
+// PromptRead stops counting the prompt tokens that the endpoint of a reservation reads itself, because the first token
+// of the answer has come.
 func (b *Board) PromptRead(r *Reservation) {
 	if r.Reads() {
 		b.unread -= int64(r.prompt)
@@ -195,7 +196,7 @@ func (b *Board) PromptRead(r *Reservation) {
 	}
 }
 
-// Prompts returns the number of tokens of prompts that an endpoint of the pool has to read, as far as they are counted.
+// Prompts returns the counted number of prompt tokens that an endpoint of the pool has to read.
 func (b *Board) Prompts(id EndpointID) int64 {
 	if p, ok := b.ring.position(id); ok {
 		return b.spots[p].prompts

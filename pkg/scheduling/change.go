@@ -2,14 +2,14 @@ package scheduling
 
 import "slices"
 
-// mostChanges is the number of changed endpoints that are listed one by one; beyond it everything counts as changed.
+// mostChanges is the largest number of changed endpoints listed one by one; beyond it all count as changed.
 const mostChanges = 64
 
 // mark identifies a snapshot without keeping it in memory.
 type mark struct{ _ byte }
 
-// Next returns NewSnapshot(version, endpoints), with the differences that let a board change from s to it without
-// looking at every endpoint, and with the models that endpoints have listed before (HasListed).
+// Next returns NewSnapshot(version, endpoints), with the differences from s, so that a board need not visit every
+// endpoint, and with the models listed before (HasListed).
 func (s *Snapshot) Next(version uint64, endpoints []Endpoint) *Snapshot {
 	next := NewSnapshot(version, endpoints)
 	if slices.Equal(next.ring.ids, s.ring.ids) {
@@ -55,13 +55,13 @@ func changes(before, after *Snapshot) (changed []EndpointID, many bool) {
 	return changed, false
 }
 
-// placesLike reports whether two values of an endpoint are equal in all that placements depend on.
+// placesLike reports whether two values of an endpoint are equal in all fields that affect placements.
 func placesLike(e, o *Endpoint) bool {
 	return vitalOf(e) == vitalOf(o) && e.Address == o.Address && slices.Equal(e.Models, o.Models)
 }
 
 // TakeChanges appends to some the endpoints that have changed since the last call: they joined or left the pool, or
-// something that placements depend on is different. all means that they are too many to list, or that the scheduler has
+// changed in a field that affects placements. all means that there are too many to list, or that the scheduler has
 // changed.
 func (b *Board) TakeChanges(some []EndpointID) (changed []EndpointID, all bool) {
 	some, all = append(some, b.untaken...), b.allChanged
@@ -69,7 +69,7 @@ func (b *Board) TakeChanges(some []EndpointID) (changed []EndpointID, all bool) 
 	return some, all
 }
 
-// noteChanges adds endpoints to what TakeChanges will return.
+// noteChanges adds endpoints to the result of the next TakeChanges.
 func (b *Board) noteChanges(changed []EndpointID, all bool) {
 	if all || b.allChanged || len(b.untaken)+len(changed) > mostChanges {
 		b.untaken, b.allChanged = b.untaken[:0], true

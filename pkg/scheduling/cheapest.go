@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// cheapest finds what first finds where prompts are being read: the endpoint at which the request costs least if none has more
-// of its prompt than the floor. An endpoint whose standing alone makes it dearer than the best so far is not looked at. Nor is
-// a block of 64 in which the best standing and the fewest tokens to read together would.
+// cheapest replaces first while prompts are being read: it finds the endpoint with the request's least cost if none has
+// more of its prompt than the floor. It skips endpoints whose standing alone makes them dearer than the best so far,
+// and blocks of 64 whose best standing and fewest tokens to read together do.
 type cheapest struct {
 	*field
 	by     comparison
 	random *rand.Rand
-	tokens int64 // that each of them has to read of the request's prompt
+	tokens int64 // tokens of the request's prompt that each of them has to read
 
 	at   int32 // -1: none yet
 	best candidate
@@ -20,13 +20,13 @@ type cheapest struct {
 	memo [memos]priced // by total
 }
 
-// priced is the request's cost at an endpoint with the total, without the prompts there.
+// priced is the request's cost at an endpoint with the total, excluding the prompts there.
 type priced struct {
 	total Standing
 	cost  Cost // 0: not known
 }
 
-// Endpoints with as many requests have equal standings, so few costs suffice for many endpoints.
+// Endpoints with equal numbers of requests have equal standings, so few costs suffice for many endpoints.
 const (
 	memos    = 1 << memoBits
 	memoBits = 4
@@ -56,7 +56,7 @@ func (f *field) cheapest(by comparison, random *rand.Rand) int32 {
 	return s.at
 }
 
-// lookAtBlocks is for many endpoints. The block that promises most goes first, and then the others in ring order.
+// lookAtBlocks searches many endpoints: first the most promising block, then the others in ring order.
 func (s *cheapest) lookAtBlocks() {
 	first, most := -1, candidate{}
 	for w := range s.reach.words {
@@ -78,7 +78,7 @@ func (s *cheapest) lookAtBlocks() {
 	}
 }
 
-// left returns the positions of a block that the request may use.
+// left returns the positions of a block that are permitted to the request.
 func (s *cheapest) left(w int) uint64 {
 	if s.without != nil {
 		return s.reach.words[w] &^ s.without[w]
@@ -100,7 +100,7 @@ func (s *cheapest) promise(w int) candidate {
 	return candidate{fullness(top), cost + s.by.wait(mostUnread-int64(s.unread.blockTop(w)))}
 }
 
-// lookAt looks at a block.
+// lookAt searches a block.
 func (s *cheapest) lookAt(w int) {
 	totals, unread := s.pool.totals(), s.unread.totals()
 	for left := s.left(w); left != 0; left &= left - 1 {
@@ -118,13 +118,13 @@ func (s *cheapest) loses(c candidate, from, to int32) bool {
 	return order > 0 || order == 0 && s.random == nil && from > s.at && (s.at >= s.start || to < s.start)
 }
 
-// known returns the cost at the endpoints with the total, without the prompts there.
+// known returns the memorised cost at endpoints with the total, excluding the prompts there.
 func (s *cheapest) known(total Standing) (Cost, bool) {
 	m := &s.memo[uint64(total)*0x9e3779b97f4a7c15>>(64-memoBits)]
 	return m.cost, m.total == total && m.cost > 0
 }
 
-// priceOf returns the cost at an endpoint with the total, without the prompts there.
+// priceOf returns the cost at an endpoint with the total, excluding the prompts there.
 func (s *cheapest) priceOf(p int32, total Standing) Cost {
 	cost, known := s.known(total)
 	if !known {
@@ -134,7 +134,7 @@ func (s *cheapest) priceOf(p int32, total Standing) Cost {
 	return cost
 }
 
-// consider looks at one endpoint, which has so many tokens to read.
+// consider compares one endpoint, with unread tokens to read, with the best so far.
 func (s *cheapest) consider(p int32, total Standing, unread int64) {
 	if total < s.least {
 		return

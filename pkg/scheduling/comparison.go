@@ -2,29 +2,28 @@ package scheduling
 
 import "math/bits"
 
-// comparison is how endpoints are compared for a request. It looks at one endpoint at a time, so that the board keeps the
-// standing of each, which is all that a pick needs where nothing is known of the request; and a cost is computed of those
-// few endpoints of which something is.
+// comparison compares endpoints for a request. It sees one endpoint at a time. So the board can keep each endpoint's
+// standing, which suffices for an unknown request, and computes costs only for the few endpoints with ratings.
 type comparison interface {
-	// standing rates an endpoint by its requests: more is better, from 0 to MostStanding. It is called under the lock
-	// when its load changes, not for a pick.
+	// standing rates an endpoint by its load: more is better, from 0 to MostStanding. It is called under the lock when
+	// the load changes, not for a pick.
 	standing(l Load) Standing
-	// cost is a request's cost at an endpoint if so many of its tokens have to be read there: less is better. Of two
-	// endpoints with equal tokens, the one with the higher standing costs no more. A pick asks for up to MaxAbove of
-	// them, so it looks at the endpoint instead of a copy of its load.
+	// cost is a request's cost at an endpoint where it has this number of tokens to read: less is better. With equal
+	// tokens, an endpoint with a higher standing costs no more. A pick computes up to MaxAbove costs, so it takes the
+	// spot instead of a copy of its load.
 	cost(s *spot, tokens int64) Cost
-	// wait is the addition to the cost at an endpoint that has to read so many tokens of other prompts before. It is 0
-	// for 0 tokens, and not less for more.
+	// wait is the addition to the cost at an endpoint that has to read this number of other prompts' tokens first. It
+	// is 0 for 0 tokens, and never falls with more.
 	wait(tokens int64) Cost
-	// bonus is the addition to a standing for a request whose model is loaded at the endpoint. points is set if the
-	// request goes where that is most, whatever its tokens cost.
+	// bonus is the addition to a standing if the request's model is loaded at the endpoint. points is set if the
+	// highest standing wins, regardless of the cost of tokens.
 	bonus() (more Standing, points bool)
 }
 
 // Standing is a comparison's result for an endpoint's load, for an unknown request.
 type Standing int64
 
-// MostStanding is that of an endpoint without any load.
+// MostStanding is the standing of an endpoint without load.
 const MostStanding Standing = 1 << 40
 
 // Cost is a request's cost at an endpoint, in tokens of delay times CostOne.
@@ -33,13 +32,13 @@ type Cost int64
 // CostOne is the number of units of a Cost in one token.
 const CostOne = 1 << 16
 
-// delay compares by the delay that a request's prompt causes, and suffers.
+// delay compares by the delay that a request's prompt causes and has.
 type delay struct{}
 
 // mostLoad caps a load in units of 1/CostOne, so that a cost fits.
 const mostLoad = 1 << 40
 
-// unboundedSlots is the bound that an endpoint without one is taken to have.
+// unboundedSlots is the assumed bound of an endpoint without one.
 const unboundedSlots = 64 * Millionths
 
 // standing implements comparison.
@@ -51,8 +50,8 @@ func (delay) cost(s *spot, tokens int64) Cost { return Cost(min(tokens, MaxPromp
 // wait implements comparison: 2 · tokens.
 func (delay) wait(tokens int64) Cost { return Cost(waitWeight * CostOne * min(tokens, mostPrompts)) }
 
-// waitWeight is the worth of one token before a request, in uncached tokens of its own prompt. With 4, prompts spread
-// to engines that have less of them, which costs more than it saves where caches are the bottleneck (ADR 0154).
+// waitWeight is the weight of one token before a request, in uncached tokens of its own prompt. With 4, prompts spread
+// to engines with less of them cached, which costs more than it saves where caches are the bottleneck (ADR 0154).
 const waitWeight = 2
 
 // mostPrompts caps the tokens of the prompts before, so that a cost fits.
@@ -61,8 +60,7 @@ const mostPrompts = 1 << 38
 // bonus implements comparison: loading costs tokens.
 func (delay) bonus() (Standing, bool) { return 0, false }
 
-// fill returns (1 + n) · 64 / bound, or 64 times the part of its tokens that an endpoint has if that is more, in units of
-// 1/CostOne.
+// fill returns the larger of (1 + n) · 64 / bound and 64 · tokens / bound in tokens, in units of 1/CostOne.
 func fill(s *spot) int64 {
 	b := uint64(s.upper)
 	switch {
@@ -88,7 +86,7 @@ func quotient(a, b uint64) int64 {
 	return int64(max(1, min(q, mostLoad)))
 }
 
-// alike takes all endpoints for alike.
+// alike treats all endpoints as equal.
 type alike struct{}
 
 func (alike) standing(Load) Standing { return 0 }
@@ -99,7 +97,7 @@ func (alike) wait(int64) Cost { return 0 }
 
 func (alike) bonus() (Standing, bool) { return 0, false }
 
-// comparison returns the comparison that a configuration asks for.
+// comparison returns the configured comparison.
 func (c *Config) comparison() comparison {
 	switch c.Policy {
 	case PolicyMindRouter:

@@ -10,7 +10,7 @@ import (
 // Limits of a Config.
 const (
 	MaxFallbacks = 8
-	// MaxPrefillTokens is the most tokens that a prefill engine may be given to read.
+	// MaxPrefillTokens is the largest PrefillTokens.
 	MaxPrefillTokens = 1 << 30
 )
 
@@ -30,8 +30,8 @@ const (
 
 // Config configures how an endpoint is chosen.
 type Config struct {
-	// Policy is how endpoints are compared: cost (by the tokens that a request costs there), mindrouter (by Points) or none
-	// (all are alike).
+	// Policy is the comparison of endpoints: cost (by a request's cost in tokens), mindrouter (by Points) or none (all
+	// are equal).
 	Policy string `json:"policy"`
 	// Points are the constants of policy mindrouter.
 	Points Points `json:"points"`
@@ -42,10 +42,10 @@ type Config struct {
 	TieBreak string `json:"tieBreak"`
 	// Fallbacks is the number of further endpoints, next best first, that are named after the chosen one; 0 to 8.
 	Fallbacks int `json:"fallbacks"`
-	// PrefillThreshold is the least number of uncached tokens of a prompt for which a prefill engine reads it, where there is
-	// one; 0 to MaxPrompt. Shorter ones are read by the decode engine.
+	// PrefillThreshold is the least number of uncached tokens of a prompt that a prefill engine reads, if there is one;
+	// 0 to MaxPrompt. The decode engine reads shorter prompts.
 	PrefillThreshold int64 `json:"prefillThreshold"`
-	// PrefillTokens is the number of tokens to read with which a prefill engine gets no other prompt, of any length; at
+	// PrefillTokens is the number of tokens to read at which a prefill engine is full and gets no further prompt; at
 	// most MaxPrefillTokens, and 0 means that it is never full. An endpoint may state its own.
 	PrefillTokens int64 `json:"prefillTokens"`
 }

@@ -14,12 +14,12 @@ type constraint struct {
 	entries  []HostPort // that subset, canonical
 	text     string     // and as it appears in the lane's name
 	needs    Needs
-	// uncached is the least number of tokens of its prompt that an engine that serves requests has to read; 0: unknown.
+	// uncached is the least number of its prompt tokens that a serving engine has to read; 0: unknown.
 	uncached int64
 }
 
-// reachOf applies the scheduler's filters. The snapshot shares the reach of the common cases, the whole pool and all
-// that serve a model; a subset is looked up entry by entry.
+// reachOf applies the scheduler's filters. The snapshot has shared reaches for the common cases, the whole pool and a
+// model; a subset is looked up entry by entry.
 func (s *Scheduler) reachOf(snap *Snapshot, c *constraint) *reach {
 	needs := s.needsOf(snap, c)
 	if !s.filtersSubset || !c.confined {
@@ -35,7 +35,7 @@ func (s *Scheduler) reachOf(snap *Snapshot, c *constraint) *reach {
 	return newReach(snap, positions)
 }
 
-// servingReach returns the reach of all that serve a model.
+// servingReach returns the reach of all endpoints that serve a model.
 func (s *Scheduler) servingReach(snap *Snapshot, model string) *reach {
 	if !s.filtersModel || model == "" || !snap.listsModels {
 		return snap.whole
@@ -46,7 +46,7 @@ func (s *Scheduler) servingReach(snap *Snapshot, model string) *reach {
 	return snap.anyModel
 }
 
-// named returns the positions of the members that the entries name, ascending. No two canonical entries name the same
+// named returns the positions of the members named by the entries, ascending. No two canonical entries name the same
 // member.
 func (s *Snapshot) named(entries []HostPort) []int32 {
 	positions := make([]int32, 0, len(entries))
@@ -61,8 +61,8 @@ func (s *Snapshot) named(entries []HostPort) []int32 {
 	return positions
 }
 
-// laneName returns the lane's name on the snapshot. Models that are served by the same endpoints have one lane. Needs that
-// some of these do not meet have lanes of their own, and so have long prompts where there are prefill engines.
+// laneName returns the lane's name on the snapshot. Models with the same endpoints have one lane. Needs that some of
+// these endpoints do not meet have separate lanes, and so have long prompts if there are prefill engines.
 func (s *Scheduler) laneName(snap *Snapshot, c *constraint) string {
 	lane := s.servingLane(snap, c)
 	if needs := s.needsOf(snap, c); needs != 0 {
@@ -113,7 +113,7 @@ func subsetLane(entries []HostPort) string {
 
 const subsetPrefix = "subset="
 
-// modelLane returns the name of the lane of the models of which this is the first.
+// modelLane returns the name of the lane of the models whose first one is model.
 func modelLane(model string) string { return "model=" + quoted(model) }
 
 // unlistedLane is the lane of the models that no endpoint lists. No model's lane looks like it.

@@ -5,15 +5,15 @@ import "slices"
 // MaxDeparted is the number of models that a snapshot remembers after the last endpoint that listed them has left.
 const MaxDeparted = 1024
 
-// departed are the models that an earlier snapshot listed and this one does not, in the order in which they have left.
-// Only a source of endpoints adds to them, never a request. It is immutable.
+// departed are the models listed by an earlier snapshot and not by this one, in order of departure. Only a source of
+// endpoints adds to them, never a request. It is immutable.
 type departed struct {
 	order []string
 	set   map[string]struct{}
 }
 
-// HasListed reports whether an endpoint has listed the model before, and none does now. Of the models that have left,
-// the last MaxDeparted are remembered.
+// HasListed reports whether an endpoint has listed the model before, but none does now. The last MaxDeparted departed
+// models are remembered.
 func (s *Snapshot) HasListed(model string) bool {
 	if s.departed == nil {
 		return false
@@ -39,7 +39,7 @@ func (s *Snapshot) departedSince(before *Snapshot) *departed {
 		d.order = slices.DeleteFunc(slices.Clone(before.departed.order), s.Lists)
 	}
 	d.order = append(d.order, left...)
-	d.order = slices.Clone(d.order[max(0, len(d.order)-MaxDeparted):]) // so that what is forgotten keeps no memory
+	d.order = slices.Clone(d.order[max(0, len(d.order)-MaxDeparted):]) // a copy, so that forgotten models take no memory
 	d.set = make(map[string]struct{}, len(d.order))
 	for _, model := range d.order {
 		d.set[model] = struct{}{}

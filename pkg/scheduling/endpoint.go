@@ -20,27 +20,27 @@ const maxBound int64 = 1 << 42
 type Endpoint struct {
 	// ID is unique in a snapshot, at least 0.
 	ID EndpointID
-	// Key is the identity that the source gives the endpoint: the UID of its pod and the port, or its address where
-	// nothing else is known. Endpoints that have the same address one after the other have different keys.
+	// Key is the endpoint's identity from its source: the UID of its pod and the port, or its address if nothing else
+	// is known. Successive endpoints with the same address have different keys.
 	Key string
 	// Address is "ip:port", "[::1]:80" for IPv6, exactly as Envoy gets it.
 	Address string
 	// Models are the names of the models it serves; empty means any.
 	Models []string
-	// Labels are for display, and for the requests that require some. Taints keep away requests that do not tolerate them. No
-	// rule of this package reads either.
+	// Labels are for display, and for requests that require labels. Taints keep away requests that do not tolerate
+	// them. No rule of this package reads either.
 	Labels map[string]string
 	Taints []string `json:",omitempty"`
-	// Work is the purpose of its engine. The zero value, WorkAll, is that of an endpoint without a role.
+	// Work is its engine's purpose. An endpoint without a role has the zero value, WorkAll.
 	Work Work `json:",omitempty"`
-	// Slots is the number of requests that it runs at once, as it reports; 0 means unknown.
+	// Slots is the reported number of requests that it runs at once; 0 means unknown.
 	Slots int
 	// Ready reports whether it may be picked now.
 	Ready bool
 	// MaxInFlight is a hard limit on the requests in flight at this endpoint; 0 means no limit.
 	MaxInFlight int
-	// PrefillTokens is the number of tokens of prompts to read with which a prefill engine gets no other one, which may
-	// have any length; 0 means Config.PrefillTokens.
+	// PrefillTokens is the number of prompt tokens to read at which a prefill engine is full; 0 means
+	// Config.PrefillTokens.
 	PrefillTokens int64 `json:",omitempty"`
 	// MaxBatchedTokens is the most tokens that its engine processes in one step, at least 0, for BusyRule.PrefillFraction; 0
 	// means unknown.
@@ -48,8 +48,8 @@ type Endpoint struct {
 	// Priority is the operator's preference for the endpoint, where endpoints are compared by Points: -MaxPriority to
 	// MaxPriority.
 	Priority int `json:",omitempty"`
-	// Lacks are the needs of requests that its engine cannot meet. LacksStated is set if its source states them, so that what
-	// the engine states does not count.
+	// Lacks are the needs that its engine cannot meet. LacksStated is set if its source states them, which overrides
+	// the engine's own statement.
 	Lacks       Needs `json:",omitempty"`
 	LacksStated bool  `json:",omitempty"`
 }

@@ -3,8 +3,8 @@ package scheduling
 import "slices"
 
 // EndpointSet is a set of endpoints that a pick must not use. It is kept between requests, so that the cost of a change
-// does not depend on the number of picks. The zero value is empty. It is not safe for concurrent use: once it has been
-// passed to a board, the lock that guards the board guards it too.
+// does not depend on the number of picks. The zero value is empty. It is not safe for concurrent use: once passed to a
+// board, it is guarded by the board's lock.
 type EndpointSet struct {
 	ids []EndpointID // ascending
 

@@ -8,8 +8,8 @@ type Decision struct {
 	Version uint64 `json:"version"`
 	// Lane is the request's lane; "" is the whole pool.
 	Lane string `json:"lane"`
-	// Stock is the number of requests at the lane's ready endpoints, Weir's own and those of others; LowerBound and
-	// UpperBound are the sums of their bounds in millionths of a request.
+	// Stock is the number of requests at the lane's ready endpoints, of this and other Weirs; LowerBound and UpperBound
+	// are the sums of their bounds in millionths of a request.
 	Stock      int   `json:"stock"`
 	LowerBound int64 `json:"lowerBound"`
 	UpperBound int64 `json:"upperBound"`
@@ -17,8 +17,8 @@ type Decision struct {
 	// are true for the whole pool.
 	BelowLower bool `json:"belowLower"`
 	BelowUpper bool `json:"belowUpper"`
-	// Policy is what endpoints are compared by. Prompt is the length of the request's prompt in tokens, where that is compared,
-	// and Similar is set if endpoints that get similar prompts are known; Adapter is set if its model is an adapter.
+	// Policy is the policy of the comparison. Prompt is the length of the request's prompt in tokens, if compared.
+	// Similar is set if endpoints with similar prompts are known, and Adapter if its model is an adapter.
 	Policy  string `json:"policy"`
 	Prompt  int64  `json:"prompt,omitempty"`
 	Similar bool   `json:"similar,omitempty"`
@@ -26,9 +26,9 @@ type Decision struct {
 	// Chosen and Fallbacks are the addresses of the request's last placement, if it has one.
 	Chosen    string   `json:"chosen,omitempty"`
 	Fallbacks []string `json:"fallbacks,omitempty"`
-	// Prefill is the address of the prefill engine that was chosen with it, if one was.
+	// Prefill is the address of the chosen prefill engine, if any.
 	Prefill string `json:"prefill,omitempty"`
-	// Candidates are endpoints of the pool, by ID, and More is the number of those that are not listed.
+	// Candidates are endpoints of the pool, by ID, and More is the number of unlisted ones.
 	Candidates []Candidate `json:"candidates"`
 	More       int         `json:"more,omitempty"`
 }
@@ -37,26 +37,27 @@ type Decision struct {
 type Candidate struct {
 	ID      EndpointID `json:"id"`
 	Address string     `json:"address"`
-	// Stock is the number of Weir's requests in flight there, and Foreign that of others.
+	// Stock is the number of this Weir's requests in flight there, and Foreign the number of other Weirs'.
 	Stock   int `json:"stock"`
 	Foreign int `json:"foreign,omitempty"`
-	// Tokens is the number of tokens that both take, where TokenBound bounds it.
+	// Tokens is the number of tokens of both, if TokenBound bounds it.
 	Tokens     int64 `json:"tokens,omitempty"`
 	TokenBound int64 `json:"tokenBound,omitempty"`
-	// Prompts is the number of uncached tokens that it has to read of prompts whose first tokens have not come, as far
-	// as those are seen.
+	// Prompts is the number of uncached prompt tokens that it has yet to read, for requests whose first token will be
+	// seen.
 	Prompts int64 `json:"prompts,omitempty"`
-	// Failed are the filters that rule it out; if there are none, it can be picked.
+	// Failed are the filters that rule it out; without any it can be picked.
 	Failed []Failure `json:"failed,omitempty"`
 	// Cached is the number of the prompt's tokens expected in its cache, and Cost the request's cost there now, in
 	// tokens. Both are 0 if nothing is known of the prompt.
 	Cached int64 `json:"cached,omitempty"`
 	Cost   int64 `json:"cost,omitempty"`
-	// Loading is the cost of loading the request's adapter there, in tokens; 0 if it needs none, or it is there.
+	// Loading is the cost of loading the request's adapter there, in tokens; 0 if it needs none or the adapter is
+	// there.
 	Loading int64 `json:"loading,omitempty"`
 	// Score is its score by points, for this request, in millionths of a point; nil with another policy.
 	Score *Score `json:"score,omitempty"`
-	// Total is its standing for a request of which nothing is known.
+	// Total is its standing for an unknown request.
 	Total Standing `json:"total"`
 }
 
@@ -64,13 +65,13 @@ type Candidate struct {
 type Failure struct {
 	Filter string `json:"filter"`
 	Reason string `json:"reason"`
-	// Tag is the constraint's tag by MindRouter; "" for filters that it does not have.
+	// Tag is MindRouter's tag of the constraint; "" for filters that MindRouter does not have.
 	Tag string `json:"tag,omitempty"`
 }
 
-// Explain explains how the board rates the request's endpoints now, all of them; after a Place, the request itself is
-// counted. It changes no count and no rotation. It allocates and looks at every endpoint, so it is only for use on demand.
-// Query.Watch has what a placement has compared.
+// Explain explains the board's present ratings of all the request's endpoints; after a Place, they include the request
+// itself. It changes no count and no rotation. It allocates and visits every endpoint, so it is only for use on demand.
+// For the comparison at a placement see Query.Watch.
 func (b *Board) Explain(q *Query) Decision {
 	b.refresh(q)
 	v := View{query: q, spots: make([]viewed, 0, len(b.spots))}

@@ -2,10 +2,10 @@ package scheduling
 
 import "math/bits"
 
-// field is the set of endpoints that one pick chooses from: the ready endpoints of a lane that are below their limits and,
-// unless the bound is Unbounded or AnyReady, not full, except those that the request may not use. For the whole pool and
-// for large lanes the best is known. Small lanes, and lanes with exceptions, are searched, in blocks of 64 whose best total
-// is known.
+// field is the set of endpoints for one pick: the ready endpoints of a lane below their limits, without the request's
+// exceptions and, unless the bound is Unbounded or AnyReady, without full ones. For the whole pool and for large lanes
+// the best endpoint is known. Small lanes, and lanes with exceptions, are searched, in blocks of 64 with a known best
+// total.
 type field struct {
 	pool     *tournament // by position; an endpoint that cannot be picked is out
 	ring     *ring
@@ -14,11 +14,11 @@ type field struct {
 	lane     *laneState   // nil for the whole pool, and for endpoints that are searched
 	whole    bool         // the whole pool
 	spots    []spot       // by position
-	ratings  *Ratings     // of the request; nil: nothing is known
+	ratings  *Ratings     // of the request; nil: unknown
 	adapter  string       // of the request; empty: none
 	holders  []EndpointID // the endpoints that have it, ascending
 	unloaded []uint64     // positions where the request's model is not loaded; nil if there are none
-	least    Standing     // that an endpoint of the field has
+	least    Standing     // the least total of an endpoint of the field
 	reading  bool         // endpoints have prompts to read that count
 	unread   *tournament  // of the tokens to read, where many endpoints have some; nil otherwise
 	merged   []uint64     // memory for without and unloaded together
@@ -72,12 +72,12 @@ func (f *field) some() bool {
 	return found
 }
 
-// has reports whether the position can be chosen.
+// has reports whether the position is in the field.
 func (f *field) has(p int32) bool {
 	return f.pool.of(int(p)) >= f.least && f.reach.has(p) && !in(f.without, p)
 }
 
-// first returns the first endpoint with the best total, whatever is known of the request; -1 if there is none.
+// first returns the first endpoint with the best total, ignoring ratings; -1 if there is none.
 func (f *field) first() (p int32, top Standing) {
 	switch {
 	case f.whole:
@@ -133,7 +133,7 @@ func (f *field) nth(top Standing, k int) (at int32) {
 	return at
 }
 
-// each calls look with every position that can be chosen and its total, in order, until look returns false.
+// each calls look with every position of the field and its total, in order, until look returns false.
 func (f *field) each(look func(p int32, total Standing) bool) {
 	if f.reach.large() {
 		f.eachInBlocks(look)
@@ -160,7 +160,7 @@ func (f *field) eachInBlocks(look func(p int32, total Standing) bool) {
 	}
 }
 
-// look implements first for endpoints that have to be searched.
+// look implements first for a field that has to be searched.
 func (f *field) look() (at int32, top Standing) {
 	if f.reach.large() {
 		return f.lookAtBlocks()

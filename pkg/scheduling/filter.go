@@ -7,27 +7,27 @@ const (
 	FilterModel  = "model"
 )
 
-// filterMaxInFlight is the name that a Decision shows for an endpoint's hard limit. It is not configured: it applies if
-// the endpoint has a limit.
+// filterMaxInFlight is the name in a Decision for an endpoint's hard limit. It is not configured: it applies if the
+// endpoint has a limit.
 const filterMaxInFlight = "max-in-flight"
 
-// filterBound is that name for an endpoint's own upper bound of requests.
+// filterBound is the name for an endpoint's own upper bound in requests.
 const filterBound = "bound"
 
-// filterNeeds is that name for an endpoint that does not meet a need of the request's.
+// filterNeeds is the name for an unmet need of the request.
 const filterNeeds = "needs"
 
-// filterRole is that name for an endpoint whose engine does not answer requests.
+// filterRole is the name for an engine that does not answer requests.
 const filterRole = "role"
 
-// filterTokens is that name for the bound of an endpoint's tokens.
+// filterTokens is the name for an endpoint's bound in tokens.
 const filterTokens = "tokens"
 
-// filterExcepted is that name for endpoints that the caller of a placement excludes.
+// filterExcepted is the name for endpoints excluded by the caller of a placement.
 const filterExcepted = "excepted"
 
-// filter rules endpoints out by the request and the snapshot. It does not look at live counts, so its result holds
-// until the next snapshot.
+// filter rules endpoints out by the request and the snapshot. It ignores live counts, so its result is valid until the
+// next snapshot.
 type filter struct {
 	name string
 	tag  string // of a Failure

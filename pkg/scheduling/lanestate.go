@@ -1,8 +1,7 @@
 package scheduling
 
-// laneState caches, for a large lane that is in use, its stock and its best endpoints. It catches up with the board's
-// changes when it is next used, so that the cost of a change does not depend on the number of lanes, and unused lanes
-// cost nothing.
+// laneState caches the stock and the best endpoints of a large lane in use. It catches up with the board's changes when
+// it is next used, so the cost of a change does not depend on the number of lanes, and unused lanes cost nothing.
 type laneState struct {
 	reach  *reach
 	tree   tournament // of the ready ones, by index in reach.ready
@@ -12,11 +11,11 @@ type laneState struct {
 	lives  uint64     // how often this memory was reused, so that old pointers to it can be detected
 }
 
-// changeLog is the number of changes that the board remembers. A lane that has missed more is recomputed, and so is one
-// that has missed enough for that to be quicker.
+// changeLog is the number of changes that the board remembers. A lane that has missed more is recomputed, or fewer if
+// that is quicker.
 const changeLog = 1024
 
-// maxLanes bounds the cached lanes; when there are more, all are dropped, and those in use come back.
+// maxLanes bounds the cached lanes. Beyond it all are dropped, and those in use are cached again.
 const maxLanes = 128
 
 // laneKey identifies a lane of a snapshot: by its reach if requests share it, otherwise by its name.

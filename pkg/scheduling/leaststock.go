@@ -3,11 +3,11 @@ package scheduling
 import "math/bits"
 
 // leastStock is the standing of an endpoint by its projected load: the requests there after this pick, relative to its
-// upper bound b (without one, to a single request):
+// upper bound b (without a bound, to a single request):
 //
 //	MostStanding × b / (b + (held + 1) requests)
 //
-// and where tokens are bounded by c, if that is less, by the tokens there:
+// and with a bound c in tokens, if that is less, by the tokens there:
 //
 //	MostStanding × c / (c + tokens)
 //

@@ -2,11 +2,11 @@ package scheduling
 
 import "strings"
 
-// Needs are a request's demands on an engine besides its model. An endpoint states the ones that its engine cannot meet
-// ([Endpoint.Lacks]); one that states nothing is taken to meet all.
+// Needs are a request's needs besides its model. An endpoint states the needs that its engine cannot meet
+// ([Endpoint.Lacks]); without a statement it is assumed to meet all.
 //
-// The endpoints that meet a request's needs are part of its lane, as those are that serve its model. A need counts only among
-// endpoints of the model of which one lacks it, so where no endpoint states anything, lanes are what they were.
+// Like its model, a request's needs determine its lane. A need counts only if some endpoint of the model lacks it, so
+// without statements needs do not change lanes.
 type Needs uint8
 
 // The needs.
@@ -14,7 +14,7 @@ const (
 	NeedImage      Needs = 1 << iota // its prompt has an image
 	NeedAudio                        // or sound
 	NeedVideo                        // or video
-	NeedEmbeddings                   // it asks for embeddings
+	NeedEmbeddings                   // it requests embeddings
 	NeedStructured                   // its answer has a given form: a schema, a grammar, or calls of tools
 	endOfNeeds
 )
@@ -51,7 +51,7 @@ func (n Needs) Names() (names []string) {
 // String returns the names, separated by commas.
 func (n Needs) String() string { return strings.Join(n.Names(), ",") }
 
-// The tags of constraints that fail, as MindRouter has them.
+// MindRouter's tags of failed constraints.
 const (
 	TagModel      = "model_not_available"
 	TagModality   = "modality_not_supported"
@@ -71,10 +71,10 @@ func (n Needs) Tag() string {
 	return ""
 }
 
-// UnmetError means that endpoints serve the request's model, and none, ready or not, meets its needs.
+// UnmetError means that endpoints serve the request's model, but none, ready or not, meets its needs.
 type UnmetError struct {
-	// Needs are the needs that no endpoint meets; if each is met by some endpoint, but all of them by none, all that
-	// count.
+	// Needs are the needs that no endpoint meets. If each need is met by some endpoint, but no endpoint meets all, they
+	// are all needs that count.
 	Needs Needs
 }
 
@@ -84,7 +84,7 @@ func (e *UnmetError) Error() string { return "no endpoint meets the needs " + e.
 // Unwrap returns ErrNeedsUnmet.
 func (e *UnmetError) Unwrap() error { return ErrNeedsUnmet }
 
-// meeting returns the reach of those members that meet some of the needs that are lacked. It is one for equal sets.
+// meeting returns the reach of the members that meet the given lacked needs. Equal sets share one reach.
 func (r *reach) meeting(needs Needs) *reach {
 	if needs != 0 {
 		return r.narrowed[needs]
@@ -92,7 +92,7 @@ func (r *reach) meeting(needs Needs) *reach {
 	return r
 }
 
-// narrow derives, for each combination of needs that a member lacks, the reach of those that meet it.
+// narrow derives, for each combination of lacked needs, the reach of the members that meet it.
 func (r *reach) narrow(s *Snapshot) {
 	r.lacked = 0
 	for _, p := range r.all {
@@ -112,7 +112,8 @@ func (r *reach) narrow(s *Snapshot) {
 	}
 }
 
-// meeting returns the positions whose endpoints meet the needs. Prefill engines read whatever a decode engine answers.
+// meeting returns the positions of endpoints that meet the needs. Prefill engines read prompts for any answer of a
+// decode engine.
 func (s *Snapshot) meeting(positions []int32, needs Needs) (some []int32) {
 	for _, p := range positions {
 		if m := &s.members[p]; m.Lacks&needs == 0 || !m.Work.Serves() {
@@ -125,7 +126,7 @@ func (s *Snapshot) meeting(positions []int32, needs Needs) (some []int32) {
 // needsLane begins the part of a lane's name that tells its needs. No other part begins so, since names are quoted.
 const needsLane = "needs="
 
-// needsOf returns the needs of a request that its lane depends on: those that some endpoint with its model lacks.
+// needsOf returns the needs of a request that determine its lane: those that some endpoint with its model lacks.
 func (s *Scheduler) needsOf(snap *Snapshot, c *constraint) Needs {
 	if c.needs == 0 || snap.lacked == 0 {
 		return 0
@@ -133,7 +134,7 @@ func (s *Scheduler) needsOf(snap *Snapshot, c *constraint) Needs {
 	return c.needs & s.servingReach(snap, c.model).lacked
 }
 
-// unmet returns the error for needs that no endpoint of the base, which has some, meets together.
+// unmet returns the error for needs that no endpoint of the non-empty base meets together.
 func (s *Scheduler) unmet(snap *Snapshot, base *reach, needs Needs) error {
 	all := Needs(0)
 	none := AllNeeds

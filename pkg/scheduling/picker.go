@@ -2,10 +2,10 @@ package scheduling
 
 import "math/rand/v2"
 
-// best picks the endpoint of a field where the request costs least, and returns its position, or -1. It changes nothing except
-// the random source, which is nil unless ties are broken at random. Where nothing is known of it, that is the one with the highest
-// standing: among equals the first in the field's order, or a random one. The endpoints that have cached more of its prompt
-// than all others are compared with the best of these.
+// best picks the endpoint of a field with the request's least cost, and returns its position, or -1. It changes nothing
+// except the random source, which is nil unless ties are broken at random. For an unknown request that is the endpoint
+// with the highest standing: among equals the first in the field's order, or a random one. Endpoints with more than the
+// floor of the prompt cached are compared with this one.
 func best(f *field, by comparison, random *rand.Rand) int32 {
 	if bonus, points := by.bonus(); points {
 		return f.bestPointed(bonus, random)
@@ -34,8 +34,8 @@ func best(f *field, by comparison, random *rand.Rand) int32 {
 	return f.draw(random, top)
 }
 
-// candidate is an endpoint with the request's cost there. Endpoints that are not full come first, then those full by
-// requests, then those full by tokens.
+// candidate is an endpoint with the request's cost there. Endpoints with room come first, then those full by requests,
+// then those full by tokens.
 type candidate struct {
 	full int8 // 0 to 2
 	cost Cost
@@ -70,8 +70,8 @@ func (c candidate) compare(d candidate) int {
 	return 0
 }
 
-// bestAbove returns the best endpoint of those that have more cached than the floor, or -1 if the plain one, which has not,
-// is better than all of them.
+// bestAbove returns the best endpoint with more cached than the floor, or -1 if plain, without more, is better than all
+// of them.
 func (f *field) bestAbove(by comparison, plain candidate, random *rand.Rand) int32 {
 	at, best, tied := int32(-1), plain, 0
 	for _, x := range f.ratings.Above {
@@ -97,8 +97,8 @@ func (f *field) bestAbove(by comparison, plain candidate, random *rand.Rand) int
 	return at
 }
 
-// near returns the first of the endpoints that are ranked for the request whose cost is at most a quarter more than that of
-// the plain one, which is the best of all; -1 if there is none.
+// near returns the first endpoint of the request's ranking whose cost is at most a quarter more than plain's, the best
+// of all; -1 if there is none.
 func (f *field) near(by comparison, plain candidate) int32 {
 	for _, id := range f.ratings.Near {
 		p, ok := f.ring.position(id)

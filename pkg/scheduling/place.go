@@ -32,10 +32,9 @@ func (b *Board) HasRoom(q *Query, bound Bound, except *EndpointSet) bool {
 	return b.laneHasRoomFor(q, bound, 0) && b.fieldOf(q, bound, b.exceptions(q, bound, except), 0).some()
 }
 
-// Regret returns the number of tokens of its prompt that an engine would have to read more where Place would put the
-// request than where the most of it is cached among the ready endpoints of its lane. ok is false if Place would find no
-// endpoint. Without ratings there is nothing to regret, and it looks at nothing. It changes nothing and draws no random
-// number.
+// Regret returns how many more prompt tokens the endpoint chosen by Place would read than the ready endpoint of the
+// lane with the most of the prompt cached. ok is false if Place would find no endpoint. Without ratings the regret is
+// 0, and no endpoint is visited. It changes nothing and draws no random number.
 func (b *Board) Regret(q *Query, bound Bound, except *EndpointSet) (tokens int64, ok bool) {
 	if q.adapter {
 		return b.adapterRegret(q, bound, except)
@@ -70,8 +69,8 @@ func (b *Board) mostCached(q *Query) int64 {
 	return most
 }
 
-// PlaceAt counts the request at the given endpoint, whatever the bounds and limits. It panics unless CanServe(q, id). A
-// preemptor takes over its victim's endpoint this way.
+// PlaceAt counts the request at the given endpoint, regardless of bounds and limits. It panics unless CanServe(q, id).
+// It is how a preemptor takes over its victim's endpoint.
 func (b *Board) PlaceAt(q *Query, id EndpointID) Reservation {
 	b.refresh(q)
 	p, ok := b.ring.position(id)
@@ -113,8 +112,8 @@ func (b *Board) start() int32 {
 	return b.ring.after(b.last)
 }
 
-// laneHasRoomFor reports whether the lane is below the bound once so many requests are gone from an endpoint that does not
-// hold more than its own bound, rounded up. It compares exactly, in millionths.
+// laneHasRoomFor reports whether the lane is below the bound once gone requests have left an endpoint that holds at
+// most its own bound, rounded up. It compares exactly, in millionths.
 func (b *Board) laneHasRoomFor(q *Query, bound Bound, gone int64) bool {
 	if bound >= Unbounded || q.lane == "" && q.reach.whole {
 		return true
@@ -138,7 +137,7 @@ func (b *Board) laneSums(q *Query) (lane sums) {
 }
 
 // addFallbacks adds the next best of the lane's ready endpoints; equals are in ring order after the chosen one. Each is
-// temporarily taken out of the field while the next one is searched.
+// temporarily removed from the field while the next one is searched.
 func (b *Board) addFallbacks(q *Query, chosen int32, most int) {
 	f := b.fieldOf(q, Unbounded, nil, b.ring.after(b.ring.ids[chosen]))
 	f.put(chosen, out)

@@ -15,10 +15,10 @@ import (
 //	Latency / (1 + latency/Scale)      LatencyUnknown without it
 //	Priority · p                       with p the endpoint's configured priority
 //
-// and the highest one goes first. Everything is computed in millionths of a point.
+// and the highest total goes first. All terms are computed in millionths of a point.
 type Points struct {
 	// Loaded, Utilisation, Queue, Throughput and Latency are the most points of each term, and UtilisationUnknown and
-	// LatencyUnknown those of an endpoint of which nothing is known; 0 to MaxPoints.
+	// LatencyUnknown the points of an unknown utilisation or latency; 0 to MaxPoints.
 	Loaded, Utilisation, UtilisationUnknown, Queue, Throughput, Latency, LatencyUnknown int64
 	// Priority is the points of one step of an endpoint's priority; 0 to MaxPriorityPoints.
 	Priority int64
@@ -122,28 +122,28 @@ func (p *Points) part(points, mean int64) int64 {
 // pointed compares by points.
 type pointed struct{ Points }
 
-// standing implements comparison: the total without the points of a loaded model, and so much more that it is not below 0.
+// standing implements comparison: the total without the points of a loaded model, shifted so that it is not below 0.
 func (p *pointed) standing(l Load) Standing {
 	s := p.score(l, false)
 	return Standing(s.Total() + MaxPriority*p.Priority*Millionths)
 }
 
-// cost implements comparison. The tokens of a request count nothing.
+// cost implements comparison. A request's tokens do not count.
 func (p *pointed) cost(s *spot, _ int64) Cost { return Cost(MostStanding - p.standing(s.load())) }
 
-// wait implements comparison. The prompts of others count nothing.
+// wait implements comparison. Other prompts do not count.
 func (p *pointed) wait(int64) Cost { return 0 }
 
 // bonus implements comparison.
 func (p *pointed) bonus() (Standing, bool) { return Standing(p.Loaded * Millionths), true }
 
-// means are the exponential means of an endpoint's answers to Weir's own requests, in microseconds; 0: there was none.
+// means are the exponential means of an endpoint's answers to Weir's own requests, in microseconds; 0: none yet.
 type means struct {
 	latency int64 // from the dispatch to the end of the answer
 	pace    int64 // of a thousand units of cost
 }
 
-// add adds an answer that took so long, with its cost; 0 if that is not known.
+// add adds an answer with its time and its cost; 0 is an unknown cost.
 func (m *means) add(alpha int64, took time.Duration, cost int64) {
 	us := min(int64(took/time.Microsecond), longestAnswer)
 	m.latency = mean(m.latency, max(1, us), alpha)
@@ -152,7 +152,7 @@ func (m *means) add(alpha int64, took time.Duration, cost int64) {
 	}
 }
 
-// mean adds x to a mean. The first is taken as it is.
+// mean adds x to a mean. The first value becomes the mean.
 func mean(of, x, alpha int64) int64 {
 	if of == 0 {
 		return x
@@ -160,14 +160,14 @@ func mean(of, x, alpha int64) int64 {
 	return max(1, of+(x-of)*alpha/Millionths)
 }
 
-// Times reports whether the board wants the times of answers (Completed).
+// Times reports whether Completed must be called with the times of answers.
 func (b *Board) Times() bool {
 	_, points := b.scheduler.by.bonus()
 	return points
 }
 
-// Completed tells that an engine has answered a request of Weir's, with the time and the cost; 0: unknown. Answers of
-// endpoints that are not in the pool count nothing.
+// Completed notes an engine's answer to one of Weir's requests, with the time and the cost; 0: unknown. Answers of
+// endpoints outside the pool do not count.
 func (b *Board) Completed(id EndpointID, took time.Duration, cost int64) {
 	p, ok := b.ring.position(id)
 	if !ok || took < 0 {

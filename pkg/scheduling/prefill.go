@@ -2,22 +2,24 @@ package scheduling
 
 import "slices"
 
-// Where there are prefill engines, a request whose prompt is long needs two places: at a decode engine, chosen by the
-// comparison of the board, and at a prefill engine, the one with the least
+// With prefill engines, a request with a long prompt needs two slots: one at a decode engine, chosen by the board's
+// comparison, and one at the prefill engine with the least
 //
 //	4 × prompts(e) + u(e)
 //
-// where prompts(e) are the uncached tokens placed there that are not read yet. It gets both or neither. A prefill engine is
-// full, and gets no other prompt, while prompts(e) is at its bound. Prefill engines have no part in a band.
+// where prompts(e) are the uncached tokens placed there and not yet read. The request gets both slots or neither. A
+// prefill engine is full, and gets no further prompt, while prompts(e) is at its bound. Prefill engines do not count in
+// a band.
 
-// longLane is the lane of the long prompts, and the end of the name of any other such lane. No lane without them has a name
-// that ends so, since names of models and subsets are quoted.
+// longLane is the lane of long prompts, and the suffix of all lanes of long prompts. No other lane's name has this
+// suffix, since names of models and subsets are quoted.
 const longLane = "long"
 
-// promptWeight is the worth of one token before a request, in uncached tokens of its own prompt.
+// promptWeight is the weight of one token before a request, in uncached tokens of its own prompt.
 const promptWeight = 4
 
-// isLong reports whether the engines that serve have to read so much of a request's prompt that a prefill engine does it.
+// isLong reports whether a request's prompt is long enough, after what serving engines have cached, for a prefill
+// engine.
 func (s *Scheduler) isLong(snap *Snapshot, c *constraint) bool {
 	return snap.reads && c.uncached > 0 && c.uncached >= s.config.PrefillThreshold
 }
@@ -35,8 +37,8 @@ func (r *reach) sortOut(s *Snapshot) {
 	}
 }
 
-// exceptions returns the endpoints that the request cannot use: those in except and, while all its prefill engines are full,
-// the decode engines if its prompt is long. It returns nil if there are none.
+// exceptions returns the endpoints that the request cannot use: those in except and, for a long prompt while all its
+// prefill engines are full, the decode engines. It returns nil if there are none.
 func (b *Board) exceptions(q *Query, bound Bound, except *EndpointSet) []uint64 {
 	without := except.on(b.ring)
 	if len(q.reach.prefills) == 0 || !b.scheduler.isLong(b.snap, &q.constraint) {
@@ -58,8 +60,8 @@ func (b *Board) exceptions(q *Query, bound Bound, except *EndpointSet) []uint64 
 	return b.without
 }
 
-// bestPrefill returns the prefill engine where the request's prompt is read soonest, -1 if there is none that is not full.
-// ready reports whether any is ready.
+// bestPrefill returns the prefill engine that reads the request's prompt soonest, or -1 if all are full. ready reports
+// whether any is ready.
 func (b *Board) bestPrefill(q *Query, bound Bound) (at int32, ready bool) {
 	at = -1
 	var least int64
@@ -82,7 +84,7 @@ func (b *Board) bestPrefill(q *Query, bound Bound) (at int32, ready bool) {
 	return at, ready
 }
 
-// fullOfPrompts reports whether a prefill engine has as much to read as it may.
+// fullOfPrompts reports whether a prefill engine is full.
 func (b *Board) fullOfPrompts(s *spot) bool {
 	most := s.most
 	if most == 0 {
@@ -99,8 +101,8 @@ func (q *Query) unread(id EndpointID) int64 {
 	return q.ratings.uncached(0)
 }
 
-// addPrefill reserves a prefill engine if the endpoint is a decode engine that has too little of the prompt. A prompt of which
-// another engine has enough is read by the endpoint if all prefill engines are full.
+// addPrefill reserves a prefill engine if the endpoint is a decode engine with too little of the prompt cached. If all
+// prefill engines are full, and another engine has enough of the prompt, the endpoint reads the prompt itself.
 func (b *Board) addPrefill(q *Query, r *Reservation, bound Bound) {
 	if len(q.reach.prefills) == 0 || q.ratings == nil || q.ratings.Prompt <= 0 {
 		return
@@ -121,7 +123,7 @@ func (b *Board) addPrefill(q *Query, r *Reservation, bound Bound) {
 	b.addPrompt(id, int64(r.prompt))
 }
 
-// addPrompt changes the tokens that an endpoint has to read, which may have left the pool.
+// addPrompt changes the tokens to read at an endpoint, which may have left the pool.
 func (b *Board) addPrompt(id EndpointID, by int64) {
 	if p, ok := b.ring.position(id); ok {
 		b.spots[p].prompts += by

@@ -1,8 +1,8 @@
 package scheduling
 
-// Query is a request to be placed: the endpoints that it may use and, after Board.Place, the chosen one. It belongs to
-// one request. Board's methods change it under the caller's lock; Chosen and Destinations may be called without the
-// lock once the request cannot be placed again.
+// Query is a request to be placed: its permitted endpoints and, after Board.Place, the chosen one. It belongs to one
+// request. Board's methods change it under the caller's lock; Chosen and Destinations may be called without the lock
+// once the request cannot be placed again.
 type Query struct {
 	constraint
 
@@ -16,7 +16,7 @@ type Query struct {
 	state      *laneState
 	stateLives uint64
 
-	// ratings of the prompt, told before the lock; nil: none. They are by ID, so they hold on any snapshot.
+	// ratings of the prompt, set before the lock; nil: none. They are by ID, so they are valid on any snapshot.
 	ratings *Ratings
 	// atPrefill are those of the prefill engines.
 	atPrefill *Ratings
@@ -28,7 +28,7 @@ type Query struct {
 	// prefill is the position of the prefill engine; -1 if there is none.
 	prefill int32
 
-	// view is what the board compared; nil: nobody watches.
+	// view is a copy of the board's comparison; nil without Watch.
 	view *View
 }
 
@@ -47,16 +47,16 @@ func (q *Query) Rate(r *Ratings) {
 	}
 }
 
-// Ratings returns what Rate was told.
+// Ratings returns the ratings passed to Rate.
 func (q *Query) Ratings() *Ratings { return q.ratings }
 
-// RatePrefill adds the ratings of the prompt at the prefill engines, in the same way.
+// RatePrefill adds the ratings of the prompt at the prefill engines, like Rate.
 func (q *Query) RatePrefill(r *Ratings) { q.atPrefill = r }
 
-// AtPrefill returns what RatePrefill was told.
+// AtPrefill returns the ratings passed to RatePrefill.
 func (q *Query) AtPrefill() *Ratings { return q.atPrefill }
 
-// Placed returns the endpoint that was chosen, or NoEndpoint. Like Chosen it may be called without the lock once the request
+// Placed returns the chosen endpoint, or NoEndpoint. Like Chosen it may be called without the lock once the request
 // cannot be placed again.
 func (q *Query) Placed() EndpointID {
 	if q.nChosen == 0 {
@@ -65,8 +65,8 @@ func (q *Query) Placed() EndpointID {
 	return q.placedOn.ring.ids[q.chosen[0]]
 }
 
-// Prefills appends to some the prefill engines of the request's lane that are ready, ascending, on the snapshot on which it
-// was prepared; none if its prompt is not known to be long.
+// Prefills appends to some the ready prefill engines of the request's lane, ascending, on the snapshot of its
+// preparation; none if its prompt is not known to be long.
 func (q *Query) Prefills(some []EndpointID) []EndpointID {
 	if q.scheduler.isLong(q.snap, &q.constraint) {
 		for _, p := range q.reach.prefills {
@@ -78,8 +78,8 @@ func (q *Query) Prefills(some []EndpointID) []EndpointID {
 	return some
 }
 
-// Prefill returns the prefill engine that was chosen with the endpoint, and its address; NoEndpoint and "" if there is none.
-// Like Chosen it may be called without the lock once the request cannot be placed again.
+// Prefill returns the chosen prefill engine and its address; NoEndpoint and "" if there is none. Like Chosen it may be
+// called without the lock once the request cannot be placed again.
 func (q *Query) Prefill() (EndpointID, string) {
 	if q.nChosen == 0 || q.prefill < 0 {
 		return NoEndpoint, ""
@@ -88,7 +88,7 @@ func (q *Query) Prefill() (EndpointID, string) {
 	return m.ID, m.Address
 }
 
-// Ready appends to some the ready endpoints of the request's lane, ascending, on the snapshot on which it was prepared.
+// Ready appends to some the ready endpoints of the request's lane, ascending, on the snapshot of its preparation.
 func (q *Query) Ready(some []EndpointID) []EndpointID {
 	for _, p := range q.reach.ready {
 		some = append(some, q.snap.ring.ids[p])
@@ -96,8 +96,8 @@ func (q *Query) Ready(some []EndpointID) []EndpointID {
 	return some
 }
 
-// Lane returns the name of the set of endpoints that the request may use, on the snapshot on which it was prepared or last
-// placed; "" is the whole pool. On one snapshot equal names mean equal sets. Board.Lane returns the present one.
+// Lane returns the name of the request's lane, on the snapshot of its preparation or last placement; "" is the whole
+// pool. On one snapshot equal names mean equal sets. Board.Lane returns the present name.
 func (q *Query) Lane() string { return q.lane }
 
 // Chosen returns the address of the chosen endpoint, "" before a placement, and the fallbacks: the next best ready

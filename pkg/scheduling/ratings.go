@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// MaxAbove is the most endpoints of which Ratings says something of their own, and MaxNear the most that it ranks for a
-// prompt that none has.
+// MaxAbove is the most endpoints in Ratings.Above, and MaxNear the most in Ratings.Near.
 const (
 	MaxAbove = 64
 	MaxNear  = 8
@@ -15,25 +14,24 @@ const (
 // MaxPrompt is the most tokens of a prompt that count.
 const MaxPrompt = 1 << 22
 
-// Ratings describe a prompt before it is placed: the parts of it that the engines have cached. It is an input of the
-// decision, by endpoint, and holds on any snapshot. The zero value means that nothing is known, and all endpoints are
-// alike.
+// Ratings describe a prompt before it is placed: the parts of it cached at the engines. It is an input of the decision,
+// by endpoint, and valid on any snapshot. The zero value is an unknown prompt, for which all endpoints are equal.
 type Ratings struct {
-	// Prompt is its length in tokens; 0 means that nothing is known.
+	// Prompt is its length in tokens; 0 means unknown.
 	Prompt int64
 	// Floor is the number of its tokens cached at every endpoint that is not in Above.
 	Floor int64
 	// Above are the endpoints that have more, ascending by ID; at most MaxAbove.
 	Above []Cached
-	// Near ranks endpoints for a prompt of which none has more than the floor: at a cost of at most 25 % more than the best
-	// endpoint's, the first of them is taken. At most MaxNear.
+	// Near ranks endpoints for a prompt of which none has more than the floor: the first one that costs at most 25 %
+	// more than the best endpoint is taken. At most MaxNear.
 	Near []EndpointID
-	// Watched is true where the first token of the answer will be seen. Until then the tokens that have to be read count at the
+	// Watched is true if the first token of the answer will be seen. Until then the tokens to read count at the
 	// endpoint (Board.Read).
 	Watched bool
 }
 
-// Cached is the number of a prompt's tokens that an endpoint has cached.
+// Cached is the number of a prompt's tokens cached at an endpoint.
 type Cached struct {
 	ID     EndpointID
 	Tokens int64
@@ -50,7 +48,7 @@ func (r *Ratings) Cached(id EndpointID) int64 {
 	return r.Floor
 }
 
-// Best returns the most that any endpoint has.
+// Best returns the most tokens that any endpoint has cached.
 func (r *Ratings) Best() int64 {
 	best := r.Floor
 	for _, c := range r.Above {
@@ -59,8 +57,8 @@ func (r *Ratings) Best() int64 {
 	return best
 }
 
-// uncached returns the number of tokens to read for an engine that has so many cached. Its last token an engine always
-// reads.
+// uncached returns the number of tokens to read at an engine with cached of them cached. An engine always reads the
+// last token.
 func (r *Ratings) uncached(cached int64) int64 {
 	if r == nil || r.Prompt <= 0 {
 		return unratedPrompt

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// reach is the set of a snapshot's endpoints that a request may use: the rest after the filters that do not look at
-// live counts. It is immutable.
+// reach is the set of a snapshot's endpoints that a request may use: those that pass the filters, which ignore live
+// counts. It is immutable.
 type reach struct {
 	all       []int32 // the members, ready or not, ascending
-	positions []int32 // those of them that serve requests
-	ready     []int32 // the ready ones of these
+	positions []int32 // the members that serve requests
+	ready     []int32 // the ready ones of positions
 	prefills  []int32 // the members that are prefill engines, ready or not
-	// lacked are the needs that some of positions do not meet, and narrowed the members that meet each combination of these.
-	// Reaches that requests do not share, and narrowed ones, have none.
+	// lacked are the needs that some of positions do not meet, and narrowed the members that meet each combination of
+	// these. Unshared reaches and narrowed ones have neither.
 	lacked   Needs
 	narrowed []*reach
-	// whole reports whether it has every ready member.
+	// whole is true if it has every ready member.
 	whole bool
 	// words has a bit for the position of each ready endpoint; below has the number of ready ones in the words before.
 	// Both are nil if few are ready.

@@ -1,7 +1,7 @@
 package scheduling
 
-// Recalled has the parts that a Query was made of. A recording keeps them; they suffice to make it again for any board
-// of the same endpoints.
+// Recalled has the parts of a Query that a recording keeps. They suffice to rebuild it for any board of the same
+// endpoints.
 type Recalled struct {
 	// Model is the requested model, Adapter whether that is a LoRA adapter, Confined whether there is a subset, and
 	// Subset its canonical entries.
@@ -11,15 +11,15 @@ type Recalled struct {
 	Subset   []HostPort
 	// Needs are the request's other needs.
 	Needs Needs
-	// Lane is the lane as it was named when the request came. It is for readers: a board names it anew.
+	// Lane is the lane's name at the request's arrival. It is for readers: a board computes the name itself.
 	Lane string
-	// Ratings are those of its prompt; nil: none.
+	// Ratings are its prompt's ratings; nil: none.
 	Ratings *Ratings
-	// AtPrefill are its ratings at the prefill engines; nil: none.
+	// AtPrefill are its prompt's ratings at the prefill engines; nil: none.
 	AtPrefill *Ratings
 }
 
-// Recalled returns the parts that the query was made of. Its slices must not be changed.
+// Recalled returns the parts of the query. Its slices must not be changed.
 func (q *Query) Recalled() Recalled {
 	return Recalled{
 		Model: q.model, Adapter: q.adapter, Confined: q.confined, Subset: q.entries, Needs: q.needs, Lane: q.lane,
@@ -27,7 +27,7 @@ func (q *Query) Recalled() Recalled {
 	}
 }
 
-// Query returns a query that a board treats as it would the one that r was taken from.
+// Query returns a query that a board treats like the original.
 func (r Recalled) Query() *Query {
 	q := &Query{
 		constraint: constraint{model: r.Model, adapter: r.Adapter, confined: r.Confined, entries: r.Subset, needs: r.Needs},
@@ -42,8 +42,8 @@ func (r Recalled) Query() *Query {
 	return q
 }
 
-// Scheduler is how endpoints are chosen now.
+// Scheduler returns the present scheduler.
 func (b *Board) Scheduler() *Scheduler { return b.scheduler }
 
-// Config has the configuration that the scheduler was made of. Its slices must not be changed.
+// Config returns the scheduler's configuration. Its slices must not be changed.
 func (s *Scheduler) Config() Config { return s.config }

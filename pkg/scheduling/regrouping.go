@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Regrouping is how the lanes of two snapshots correspond. A lane has the name of the first of its models, so models that
-// are served by other endpoints than before, and no more by the same as others, have another lane than before; and so have
-// those beside them whose lane was named for one that has left it.
+// Regrouping maps the lanes of a snapshot to those of the next one. A lane is named for the first of its models. So
+// models get another lane if their endpoints no longer equal those of the same other models, or if their lane was named
+// for a model that has left it.
 type Regrouping struct {
 	all   bool                // any lane may have become any other
-	heirs map[string][]string // by the lane of models before: the lanes of these models now, ascending
+	heirs map[string][]string // by former lane: the present lanes of its models, ascending
 }
 
-// regroupingOf returns how the lanes before have become those after; nil if each model has the lane that it had.
+// regroupingOf returns the regrouping from before to after; nil if each model keeps its lane.
 func regroupingOf(before, after *Snapshot) *Regrouping {
 	if before.listsModels != after.listsModels || before.reads != after.reads || lacksOtherwise(before, after) {
 		return &Regrouping{all: true}
@@ -40,7 +40,7 @@ func regroupingOf(before, after *Snapshot) *Regrouping {
 	}
 	for lane, of := range heirs {
 		if lane == unlistedLane {
-			of = append(of, lane) // there are always other names that nobody lists
+			of = append(of, lane) // there are always other unlisted names
 		}
 		slices.Sort(of)
 		heirs[lane] = slices.Compact(of)
@@ -48,8 +48,8 @@ func regroupingOf(before, after *Snapshot) *Regrouping {
 	return &Regrouping{heirs: heirs}
 }
 
-// lacksOtherwise reports whether lanes of needs may have other names, or mean other sets, after a change: a model is served
-// by endpoints that lack other needs than before. Where none lacks anything, there are no such lanes.
+// lacksOtherwise reports whether lanes of needs may have changed their names or sets: a model's endpoints lack other
+// needs than before. If none lacks anything, there are no such lanes.
 func lacksOtherwise(before, after *Snapshot) bool {
 	if before.lacked|after.lacked == 0 {
 		return false
@@ -88,8 +88,8 @@ func (g *Regrouping) And(next *Regrouping) *Regrouping {
 // Any reports whether any lane may have become any other.
 func (g *Regrouping) Any() bool { return g.all }
 
-// Heirs returns, for a lane that does not go on as it was, the lanes to which its requests belong now, with or without
-// itself. known is false if it may be any, and changed if the lane goes on.
+// Heirs returns, for a changed lane, the lanes to which its requests belong now, possibly including itself. known is
+// false if they may belong to any lane, and changed is false if the lane has not changed.
 func (g *Regrouping) Heirs(lane string) (heirs []string, known, changed bool) {
 	if g.all {
 		return nil, false, true
@@ -113,7 +113,7 @@ func (g *Regrouping) Heirs(lane string) (heirs []string, known, changed bool) {
 	return within, true, true
 }
 
-// Regrouped returns the lanes without a subset that do not go on as they were, ascending, as far as they are known.
+// Regrouped returns the known changed lanes without a subset, ascending.
 func (g *Regrouping) Regrouped() []string {
 	return slices.Sorted(maps.Keys(g.heirs))
 }
@@ -137,15 +137,15 @@ func splitLane(lane string) (subset, models string) {
 	return lane, ""
 }
 
-// TakeRegrouping returns how the lanes have been regrouped since the last call; nil if each goes on as it was.
+// TakeRegrouping returns the regrouping since the last call; nil if no lane has changed.
 func (b *Board) TakeRegrouping() *Regrouping {
 	g := b.regrouping
 	b.regrouping = nil
 	return g
 }
 
-// Lane returns the name of the set of endpoints that the request may use now; "" is the whole pool. Equal names mean equal
-// sets. It does not change the query.
+// Lane returns the present name of the request's lane; "" is the whole pool. Equal names mean equal sets. It does not
+// change the query.
 func (b *Board) Lane(q *Query) string {
 	if q.snap == b.snap && q.scheduler == b.scheduler {
 		return q.lane

@@ -9,26 +9,26 @@ import (
 type Role uint8
 
 const (
-	// Serving is the role of the endpoint that answers, and does everything else that no other one does.
+	// Serving is the role of the endpoint that answers, and does all work that no other endpoint does.
 	Serving Role = iota
-	// Prefilling is that of the engine that reads the prompt for it.
+	// Prefilling is the role of the engine that reads the prompt for it.
 	Prefilling
 )
 
 // Reservation is the holding of a placement: endpoints, each in one role, at which the board counts the request. It is
-// a small value that the owner of a lease may inspect and copy; it is released once, whole or role by role. The zero
-// value holds nothing.
+// a small value that a lease's owner may inspect and copy; it is released once, whole or role by role. The zero value
+// holds nothing.
 type Reservation struct {
 	// The endpoint's ID + 1 in each role, or 0 for none. An array of them would be copied through memory with each call.
 	serving, prefilling int32
-	prompt              int32 // the tokens that the one in the role Prefilling has to read, or else the one that is Serving
+	prompt              int32 // the tokens to read by the endpoint in role Prefilling, or without one in role Serving
 }
 
-// Reserved returns the value of a reservation of one endpoint, Serving. It counts nothing: only Board.Place and PlaceAt
-// do.
+// Reserved returns the value of a reservation of one endpoint, in role Serving. It does not count the request; only
+// Board.Place and PlaceAt do.
 func Reserved(id EndpointID) Reservation { return Reservation{serving: int32(id) + 1} }
 
-// with returns the reservation with an engine that reads a prompt of so many tokens.
+// with returns the reservation with an engine that reads a prompt of this number of tokens.
 func (r Reservation) with(prefilling EndpointID, prompt int32) Reservation {
 	r.prefilling, r.prompt = int32(prefilling)+1, prompt
 	return r
@@ -54,7 +54,7 @@ func (r Reservation) In(role Role) EndpointID {
 // Endpoint returns the endpoint that serves the request; NoEndpoint if there is none.
 func (r Reservation) Endpoint() EndpointID { return EndpointID(r.serving - 1) }
 
-// Take removes a role from the reservation, and returns it as one of its own.
+// Take removes a role from the reservation, and returns it as a separate reservation.
 func (r *Reservation) Take(role Role) (taken Reservation) {
 	if r.reads(role) {
 		taken.prompt, r.prompt = r.prompt, 0
@@ -68,7 +68,7 @@ func (r *Reservation) Take(role Role) (taken Reservation) {
 	return taken
 }
 
-// reads reports whether the endpoint held in the role is the one that has to read the prompt.
+// reads reports whether the endpoint in the role has to read the prompt.
 func (r *Reservation) reads(role Role) bool {
 	if r.prefilling != 0 {
 		return role == Prefilling
@@ -118,7 +118,7 @@ func (b *Board) ReleaseIn(r *Reservation, role Role) {
 	r.Take(role)
 }
 
-// unreserve counts one request fewer at the endpoint.
+// unreserve removes one request from the endpoint's count.
 func (b *Board) unreserve(id EndpointID) {
 	p, ok := b.ring.position(id)
 	switch {

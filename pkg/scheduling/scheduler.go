@@ -28,9 +28,10 @@ func New(config Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// Prepare does everything that depends only on the request and the snapshot. It fails with ErrSubsetEmpty,
-// ErrSubsetForeign, ErrModelElsewhere, ErrModelDeparted or ErrModelUnknown (wrapped with the value), or an UnmetError, if no endpoint known now
-// can ever serve the request. In an empty pool, or if the endpoints that it may use are not ready, it succeeds: such a request waits.
+// Prepare does all work that depends only on the request and the snapshot. If no endpoint known now can ever serve the
+// request, it fails with ErrSubsetEmpty, ErrSubsetForeign, ErrModelElsewhere, ErrModelDeparted or ErrModelUnknown
+// (wrapped with the value), or an UnmetError. In an empty pool, or if the request's endpoints are not ready, it
+// succeeds: such a request waits.
 func (s *Scheduler) Prepare(snap *Snapshot, ask Ask) (*Query, error) {
 	q := &Query{constraint: constraint{model: ask.Model, adapter: ask.Adapter && ask.Model != "", needs: ask.Needs & AllNeeds}}
 	if s.filtersSubset && ask.Subset.Set {

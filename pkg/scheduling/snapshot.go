@@ -12,9 +12,9 @@ type Snapshot struct {
 	version uint64
 	mark    *mark
 	members []member // by ID, which is the ring order
-	ready   int      // how many of them are, and serve requests
-	reads   bool     // some are prefill engines, ready or not
-	lacked  Needs    // that some do not meet
+	ready   int      // number of members that are ready and serve requests
+	reads   bool     // some members are prefill engines, ready or not
+	lacked  Needs    // the needs that some members do not meet
 
 	// These depend on IDs and addresses only, so snapshots that differ in other things share them.
 	ring      *ring
@@ -28,16 +28,16 @@ type Snapshot struct {
 	anyModel    *reach                // for a model that no endpoint lists: the endpoints that serve any
 	listsModels bool
 
-	departed *departed // what snapshots before it have listed; nil: nothing
+	departed *departed // models listed by earlier snapshots only; nil: none
 
 	// Known from Next; since is nil without it.
 	since       *mark        // of the snapshot before
 	changed     []EndpointID // that joined, left or changed, ascending
-	manyChanged bool         // they are too many to list
-	regrouping  *Regrouping  // of the models' lanes; nil if each has the one that it had
+	manyChanged bool         // there are too many to list
+	regrouping  *Regrouping  // of the models' lanes; nil if no lane has changed
 }
 
-// modelReach is the reach of a request that needs a model, and the name of its lane.
+// modelReach is the reach of requests for a model, and the name of their lane.
 type modelReach struct {
 	*reach
 	lane string
@@ -81,7 +81,7 @@ func NewSnapshot(version uint64, endpoints []Endpoint) *Snapshot {
 	return s
 }
 
-// derive computes the values that follow from the members.
+// derive computes the values derived from the members.
 func (s *Snapshot) derive() {
 	s.vitals = make([]vital, len(s.members))
 	for i := range s.members {
@@ -121,13 +121,13 @@ func (s *Snapshot) deriveReaches() {
 	}
 	s.byModel = make(map[string]modelReach, len(listing))
 	same := map[uint64][]*reach{} // by hash, since a base model has many adapters, all served by the same endpoints
-	least := map[*reach]string{}  // the first of the models that share it
+	least := map[*reach]string{}  // the first of the models that share a reach
 	for model, on := range listing {
 		positions := append(on, anyModel...)
 		slices.Sort(positions)
 		r := s.oneReach(same, positions)
 		if len(r.positions) == 0 {
-			continue // prefill engines serve nothing alone
+			continue // prefill engines do not serve requests alone
 		}
 		s.byModel[model] = modelReach{reach: r}
 		if first, known := least[r]; !known || model < first {
@@ -155,7 +155,7 @@ func (s *Snapshot) deriveReaches() {
 // Lacked returns the needs that some endpoint does not meet.
 func (s *Snapshot) Lacked() Needs { return s.lacked }
 
-// laneOf returns the name of the lane of the requests that need a model, and have no subset. The snapshot lists models.
+// laneOf returns the name of the lane of requests for a model without a subset. The snapshot must list models.
 func (s *Snapshot) laneOf(model string) string {
 	if m, listed := s.byModel[model]; listed {
 		return m.lane
@@ -163,7 +163,7 @@ func (s *Snapshot) laneOf(model string) string {
 	return unlistedLane
 }
 
-// oneReach returns the reach of the positions, one for equal positions.
+// oneReach returns the reach of the positions, shared by equal positions.
 func (s *Snapshot) oneReach(same map[uint64][]*reach, positions []int32) *reach {
 	hash := uint64(len(positions))
 	for _, p := range positions {
@@ -179,7 +179,7 @@ func (s *Snapshot) oneReach(same map[uint64][]*reach, positions []int32) *reach 
 	return r
 }
 
-// serving returns the positions whose endpoints serve the model.
+// serving returns the positions of endpoints that serve the model.
 func (s *Snapshot) serving(positions []int32, model string) []int32 {
 	var out []int32
 	for _, p := range positions {

@@ -1,13 +1,13 @@
 package scheduling
 
-// vital has the parts of a snapshot's endpoint that totals and limits depend on. It is comparable, so that a board can
+// vital has the parts of a snapshot's endpoint that affect totals and limits. It is comparable, so that a board can
 // detect changes.
 type vital struct {
 	limit int32 // MaxInFlight, or noLimit
 	slots int32
 	ready bool // and it serves requests
 	work  Work
-	reads bool  // it is a prefill engine that is ready
+	reads bool  // it is a ready prefill engine
 	most  int64 // PrefillTokens
 	lacks Needs
 	// priority is in the range of MaxPriority.
@@ -17,7 +17,7 @@ type vital struct {
 
 const noLimit = int32(^uint32(0) >> 1)
 
-// maxForeign bounds the requests of others at an endpoint, so that sums are exact.
+// maxForeign bounds other Weirs' requests at an endpoint, so that sums are exact.
 const maxForeign = 1_000_000
 
 func vitalOf(e *Endpoint) vital {
@@ -37,23 +37,23 @@ func vitalOf(e *Endpoint) vital {
 type spot struct {
 	vital
 	inFlight     int32
-	foreign      int32 // requests of others there; 0 unless it is ready
+	foreign      int32 // other Weirs' requests there; 0 unless it is ready
 	turned       bool  // it is in Board.turned
 	lower, upper int64 // its share of a lane's band, in millionths of a request
-	whole        sides // of both, the whole requests, and the rest in millionths
+	whole        sides // of each bound: the whole requests, and the rest in millionths
 	rest         sides
 	tokens       tokens
-	prompts      int64 // the uncached tokens of the prompts that it has to read, as far as they count (unread.go)
+	prompts      int64 // the counted uncached prompt tokens that it has to read (unread.go)
 	signals      Signals
-	adapters     *loaded  // nil: none were ever there
+	adapters     *loaded  // nil: it never had any
 	total        Standing // updated when the load changes
 	means        means
 }
 
-// held returns the number of requests there, Weir's own and those of others.
+// held returns the number of requests there, of this and other Weirs.
 func (s *spot) held() int32 { return s.inFlight + s.foreign }
 
-// become changes the snapshot's part of the endpoint. Requests of others at one that is not ready are forgotten.
+// become changes the snapshot's part of the endpoint. An endpoint that is not ready loses its foreign requests.
 func (s *spot) become(v vital) {
 	if s.vital = v; !v.ready {
 		s.foreign, s.tokens.foreign = 0, 0
@@ -103,15 +103,15 @@ func (x sides) of(which Bound) int64 {
 // sums are over ready endpoints.
 type sums struct {
 	held int64 // requests there
-	// The room below the lower and the upper bounds has two parts. Whole requests of each endpoint's bound are for it
-	// alone: whole is the number of free requests. The remainders of the bounds add up to rest, in millionths, and
-	// filled is the number of endpoints that hold a request on theirs. (ADR 0134; the ledger counts the whole pool's in
-	// the same way.)
+	// The room below the lower and the upper bounds has two parts. Whole requests of a bound are for that endpoint
+	// alone; whole is the number of free ones. The rests of the bounds add up to rest, in millionths, and filled is the
+	// number of endpoints that hold a request on their rest. (ADR 0134; the ledger counts the whole pool in the same
+	// way.)
 	whole, rest, filled sides
 	bounds              sides // in millionths of a request
 }
 
-// room reports whether there is room below a bound once so many of the requests are gone that fill a rest.
+// room reports whether there is room below a bound once gone requests that fill a rest have left.
 func (x *sums) room(which Bound, gone int64) bool {
 	return x.whole.of(which) > 0 || (x.filled.of(which)-gone)*Millionths < x.rest.of(which)
 }
@@ -119,7 +119,7 @@ func (x *sums) room(which Bound, gone int64) bool {
 // add adds an endpoint, if it is ready.
 func (x *sums) add(s *spot) { x.count(s, 1) }
 
-// subtract is the opposite of add.
+// subtract undoes add.
 func (x *sums) subtract(s *spot) { x.count(s, -1) }
 
 func (x *sums) count(s *spot, sign int64) {

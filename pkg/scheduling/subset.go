@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Subset is the set of endpoints that a request is confined to. A Subset that is set but has no entries allows nothing;
-// one that is not set allows everything.
+// Subset is the set of endpoints that a request is confined to. A set Subset without entries allows no endpoint; an
+// unset one allows all.
 type Subset struct {
 	// Set reports whether the request has a subset at all.
 	Set bool
@@ -15,11 +15,11 @@ type Subset struct {
 	Entries []string
 }
 
-// Ask is a request's demand on its endpoint.
+// Ask is what a request needs of its endpoint.
 type Ask struct {
 	// Model is the model's name at the model server, after a rewrite; "" if the request needs none.
 	Model string
-	// Adapter is true where Model is a LoRA adapter, which engines load beside the model that they run.
+	// Adapter is true if Model is a LoRA adapter, which engines load besides their base model.
 	Adapter bool
 	// Subset confines the request.
 	Subset Subset
@@ -37,7 +37,7 @@ func (s Subset) canonical() []HostPort {
 		}
 	}
 	slices.SortFunc(entries, compareHostPorts)
-	// A host without a port sorts before its ports, so when those come it is the last entry kept.
+	// A host without a port sorts before its ports, so it is the last entry kept when they follow.
 	kept := entries[:0]
 	for _, entry := range entries {
 		if n := len(kept); n > 0 && kept[n-1].Host == entry.Host && (kept[n-1].Port == 0 || kept[n-1].Port == entry.Port) {

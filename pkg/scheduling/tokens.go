@@ -1,20 +1,19 @@
 package scheduling
 
-// tokens is the part of an engine's memory that the requests there take: Weir's own, those of others, and the bounds of
-// both together.
+// tokens is the memory of an engine taken by requests, of this and other Weirs, with the bounds on both together.
 type tokens struct {
 	own          int64
 	foreign      int64 // 0 unless the endpoint is ready
 	lower, upper int64 // 0: none
 }
 
-// held returns the tokens of all that is there.
+// held returns the tokens of all requests there.
 func (t *tokens) held() int64 { return t.own + t.foreign }
 
-// ends is the number of ready endpoints whose tokens are below their own lower and upper bound.
+// ends has the numbers of ready endpoints below their own lower and upper bound in tokens.
 type ends struct{ lower, upper int }
 
-// count counts an endpoint, if it is ready, once more or once less.
+// count adds a ready endpoint to the counts, or removes it.
 func (x *ends) count(s *spot, by int) {
 	t := &s.tokens
 	if !s.ready {
@@ -51,8 +50,7 @@ func (b *Board) SetTokenBounds(id EndpointID, lower, upper int64) bool {
 	return true
 }
 
-// TakesTokens reports whether an endpoint of the pool would take another request if there were so many more tokens, or
-// fewer.
+// TakesTokens reports whether an endpoint of the pool would take another request after this change of its tokens.
 func (b *Board) TakesTokens(id EndpointID, change int64) bool {
 	p, ok := b.ring.position(id)
 	if !ok {
@@ -63,8 +61,8 @@ func (b *Board) TakesTokens(id EndpointID, change int64) bool {
 	return !t.full()
 }
 
-// AddTokens changes the tokens of Weir's own requests at an endpoint, which may have left the pool: one was reserved there,
-// will be released, or turned out to take more or less.
+// AddTokens changes the tokens of Weir's own requests at an endpoint, which may have left the pool: for a new
+// reservation, a release, or a corrected estimate.
 func (b *Board) AddTokens(id EndpointID, by int64) {
 	p, ok := b.ring.position(id)
 	if !ok {

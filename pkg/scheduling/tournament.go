@@ -8,7 +8,7 @@ type tournament struct {
 	ties   []int32    // by node: the number of leaves below with its total; nil if not counted
 }
 
-// out is the total of a leaf that does not take part. All others are at least 0.
+// out is the total of a leaf that does not take part. All other totals are at least 0.
 const out Standing = -1
 
 // enter resets the tournament to the number of entrants, all out; counted makes it count equals, which random

@@ -1,7 +1,7 @@
 package scheduling
 
-// Trait is something that an endpoint has and a lane asks for: an address, a host or a model. An owner of lanes by
-// their traits finds those that an endpoint may belong to without asking all of them. Traits can be compared.
+// Trait is a property that an endpoint has and a lane asks for: an address, a host or a model. An index of lanes by
+// trait gives an endpoint's possible lanes without visiting all lanes. Traits are comparable.
 type Trait struct {
 	place HostPort
 	model string
@@ -12,8 +12,8 @@ type Trait struct {
 // IsModel reports whether the trait is a model, or any.
 func (t Trait) IsModel() bool { return t.model != "" || t.any }
 
-// Traits appends to some the traits of which an endpoint must have one to be in the request's lane. A lane of the whole
-// pool asks for none.
+// Traits appends to some the traits that admit an endpoint to the request's lane: it needs one of them. A lane of the
+// whole pool asks for none.
 func (b *Board) Traits(q *Query, some []Trait) []Trait {
 	switch {
 	case b.scheduler.filtersSubset && q.confined:
@@ -48,8 +48,8 @@ func (b *Board) TraitsOf(id EndpointID, some []Trait) (traits []Trait, known boo
 	return some, true
 }
 
-// Reach appends to some the endpoints, ready or not, that the request's lane has while their traits stay what they are;
-// it may append a few more. If the lane has every ready endpoint, it appends none and whole is true.
+// Reach appends to some the endpoints, ready or not, of the request's lane by their present traits; it may append a few
+// more. If the lane has every ready endpoint, it appends none and whole is true.
 func (b *Board) Reach(q *Query, some []EndpointID) (endpoints []EndpointID, whole bool) {
 	b.refresh(q)
 	if q.reach.whole {
@@ -57,7 +57,7 @@ func (b *Board) Reach(q *Query, some []EndpointID) (endpoints []EndpointID, whol
 	}
 	positions := q.reach.all
 	if b.scheduler.filtersSubset && q.confined {
-		positions = b.snap.named(q.entries) // whatever they serve, since its traits say no more
+		positions = b.snap.named(q.entries) // regardless of models, since its traits do not include them
 	}
 	for _, p := range positions {
 		some = append(some, b.ring.ids[p])

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// MaxUnloaded is the most models of an engine's statement that count.
+// MaxUnloaded is the most models counted in an engine's statement.
 const MaxUnloaded = 256
 
-// Unloaded are models that an engine lists and has not loaded, by its own statement, ascending. It must not be changed. An engine
-// is taken to have loaded whatever it does not name.
+// Unloaded are the models that an engine lists but states as not loaded, ascending. It must not be changed. All other
+// models are assumed to be loaded.
 type Unloaded struct{ Models []string }
 
-// unloaded are the endpoints that have not loaded a model, by model.
+// unloaded are the endpoints without a model loaded, by model.
 type unloaded map[string]*EndpointSet
 
 // state replaces an endpoint's statement. Either may be nil.
@@ -51,7 +51,7 @@ func (b *Board) UnloadedBy(id EndpointID) *Unloaded {
 	return nil
 }
 
-// loadedAt reports whether the request's model is taken to be loaded at a position.
+// loadedAt reports whether the request's model is assumed to be loaded at a position.
 func (f *field) loadedAt(p int32) bool {
 	if f.adapter != "" {
 		_, has := slices.BinarySearch(f.holders, f.ring.ids[p])
@@ -60,9 +60,9 @@ func (f *field) loadedAt(p int32) bool {
 	return !in(f.unloaded, p)
 }
 
-// bestPointed picks the endpoint with the highest total, of which the bonus is a part where the request's model is loaded:
-// the best of all without the bonus, or the best of those that have the model loaded. Endpoints that are not full come before
-// those that are.
+// bestPointed picks the endpoint with the highest total, with the bonus where the request's model is loaded: it
+// compares the best of all without the bonus with the best of those with the model loaded. Endpoints with room come
+// before full ones.
 func (f *field) bestPointed(bonus Standing, random *rand.Rand) int32 {
 	at, top := f.first()
 	switch {
@@ -85,8 +85,8 @@ func (f *field) bestPointed(bonus Standing, random *rand.Rand) int32 {
 	return at
 }
 
-// bestOfLoaded returns the first endpoint with the best total of those that have the request's model loaded, -1 if there is
-// none.
+// bestOfLoaded returns the first endpoint with the best total among those with the request's model loaded; -1 if there
+// is none.
 func (f *field) bestOfLoaded() (at int32, top Standing) {
 	if f.adapter == "" {
 		g := *f
@@ -113,7 +113,7 @@ func (f *field) bestOfLoaded() (at int32, top Standing) {
 	return at, top
 }
 
-// drawPointed picks one of the endpoints with the highest total. It looks at each.
+// drawPointed picks one of the endpoints with the highest total. It visits all of them.
 func (f *field) drawPointed(bonus Standing, random *rand.Rand) int32 {
 	at, top, tied := int32(-1), out, 0
 	f.each(func(p int32, total Standing) bool {

@@ -1,10 +1,10 @@
 package scheduling
 
-// An endpoint reads the prompts that it was given one after the other, so a request waits for those before its own. prompts(e)
-// are the tokens that e has to read of all prompts whose first tokens have not come, as far as those will be seen. Weir
-// guesses no first token: tokens that were taken to be read at half of the true rate cost more than not to count them.
+// An endpoint reads its prompts one after the other, so a request waits for the earlier ones. prompts(e) are the tokens
+// that e has yet to read, of prompts whose first token will be seen. Weir does not guess first tokens: assuming half of
+// the true reading rate cost more than not counting the tokens.
 
-// Read is PromptRead where no busy rule depends on it.
+// Read is PromptRead without busy rules.
 func (b *Board) Read(r *Reservation) {
 	if len(b.busy) == 0 {
 		b.PromptRead(r)
@@ -14,10 +14,11 @@ func (b *Board) Read(r *Reservation) {
 // mostUnread is more than any endpoint can have to read.
 const mostUnread = 1 << 60
 
-// fewness is the more the less the endpoint has to read.
+// fewness rises as the endpoint has less to read.
 func (s *spot) fewness() Standing { return Standing(mostUnread - s.prompts) }
 
-// fewestUnread returns the tournament of the endpoints by their tokens to read. It is kept only where it is asked for.
+// fewestUnread returns the tournament of the endpoints by their tokens to read. It is built at the first call, and kept
+// up to date afterwards.
 func (b *Board) fewestUnread() *tournament {
 	if !b.seated {
 		b.fewest.enter(len(b.spots), false)

@@ -5,9 +5,9 @@ import "slices"
 // MostViewed is the largest number of endpoints in a view.
 const MostViewed = 32
 
-// View is a copy of what a board compared when it placed a request, before it counted the request: of each endpoint, or in a
-// larger pool of MostViewed, those first of which the request's own facts speak. Copying is all that is done under the lock
-// of the board's owner; the view is explained without it.
+// View is a copy of a board's comparison for a placement, before it counted the request: of each endpoint, or in a
+// larger pool of MostViewed endpoints, those in the request's ratings first. Only the copy is made under the lock of
+// the board's owner; explaining needs no lock.
 type View struct {
 	query     *Query
 	snap      *Snapshot
@@ -16,7 +16,7 @@ type View struct {
 	stock     sums
 	room      [2]bool // below the lower, and below the upper bound
 	spots     []viewed
-	seen      []uint64 // positions of spots, in a pool of more than these
+	seen      []uint64 // positions of spots, in a larger pool
 }
 
 // viewed is one endpoint in a view.
@@ -24,19 +24,18 @@ type viewed struct {
 	spot
 	position int32
 	loading  int64 // see Candidate.Loading
-	loaded   bool  // the request's model is there; only known where points are compared
-	excepted bool  // the request may not use it, by the placement's caller
+	loaded   bool  // the request's model is loaded; known only with points
+	excepted bool  // excluded by the placement's caller
 }
 
-// Watch has boards keep a view of each placement of the request, for Explained. It must be called before the request is
-// offered to a board.
+// Watch makes boards keep a view of each placement of the request, for Explained. It must be called before the request
+// is offered to a board.
 func (q *Query) Watch() {
 	q.view = &View{query: q, spots: make([]viewed, 0, MostViewed)}
 }
 
-// Explained returns why the request was placed where it is, or why it could not be when that was last tried; nil if nobody
-// has watched, or no board has tried. Like Chosen it may be called without the lock once the request cannot be placed again;
-// the view is gone then.
+// Explained explains the request's placement, or the last failed attempt; nil without Watch, or if no board has tried.
+// Like Chosen it may be called without the lock once the request cannot be placed again; it drops the view.
 func (q *Query) Explained() *Decision {
 	v := q.view
 	if q.view = nil; v == nil || v.snap == nil {
@@ -46,8 +45,8 @@ func (q *Query) Explained() *Decision {
 	return &d
 }
 
-// keep copies what a board knows for a view. chosen is the endpoint that is about to get the request, or -1; without has the
-// positions that it may not use, by its caller; nil: none.
+// keep copies the board's state to a view. chosen is the endpoint about to get the request, or -1; without has the
+// positions excluded by its caller; nil: none.
 func (b *Board) keep(v *View, chosen int32, without []uint64) {
 	q := v.query
 	v.snap, v.scheduler, v.lane = b.snap, b.scheduler, q.lane
@@ -78,7 +77,7 @@ func (b *Board) keep(v *View, chosen int32, without []uint64) {
 	}
 }
 
-// see adds an endpoint to a view that has room, unless it is there.
+// see adds an endpoint to a view with room, unless the view has it.
 func (b *Board) see(v *View, p int32, without []uint64) {
 	if len(b.spots) > cap(v.spots) {
 		if len(v.spots) == cap(v.spots) || in(v.seen, p) {
@@ -97,7 +96,7 @@ func (b *Board) see(v *View, p int32, without []uint64) {
 	}
 }
 
-// modelAt reports whether the request's model is taken to be loaded at a position.
+// modelAt reports whether the request's model is assumed to be loaded at a position.
 func (b *Board) modelAt(q *Query, p int32) bool {
 	f := field{ring: b.ring, unloaded: b.unloaded[q.model].on(b.ring)}
 	if q.adapter {

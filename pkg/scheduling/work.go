@@ -6,18 +6,18 @@ import "slices"
 type Work uint8
 
 const (
-	// WorkAll means that it reads prompts and answers them.
+	// WorkAll means that the engine reads prompts and answers them.
 	WorkAll Work = iota
-	// WorkDecode means that it answers, and a prefill engine reads long prompts for it.
+	// WorkDecode means that the engine answers, and a prefill engine reads long prompts for it.
 	WorkDecode
-	// WorkPrefill means that it only reads prompts for others: a prefill engine.
+	// WorkPrefill means that the engine only reads prompts for others: a prefill engine.
 	WorkPrefill
-	// WorkNone means that it does nothing that Weir has requests for, such as to encode media.
+	// WorkNone means that the engine has no work for Weir's requests, as when it only encodes media.
 	WorkNone
 )
 
-// works are the roles of llm-d, with the older name of one, by the work that they mean to Weir. A role with encode in it does
-// that besides, for decode engines that ask it.
+// works are llm-d's roles by their work for Weir, including an older name. A role with encode in it also encodes media,
+// when decode engines ask it to.
 var works = [][]string{
 	WorkAll:     {"", "both", "prefill-decode", "encode-prefill-decode", "all"},
 	WorkDecode:  {"decode", "encode-decode"},
@@ -25,7 +25,7 @@ var works = [][]string{
 	WorkNone:    {"encode"},
 }
 
-// WorkOf returns what an engine with a role does, WorkNone for a role that does not exist. "" is no role.
+// WorkOf returns the work of an engine with a role; WorkNone and false for an unknown role. "" is no role.
 func WorkOf(role string) (work Work, known bool) {
 	for work, roles := range works {
 		if slices.Contains(roles, role) {

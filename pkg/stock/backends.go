@@ -6,10 +6,10 @@ type BackendID int32
 // Backend is one ready backend.
 type Backend struct {
 	ID BackendID
-	// Slots is the largest number of requests that the backend runs at once, if it reports one, or 0.
+	// Slots is the reported largest number of requests that the backend runs at once; 0 if it reports none.
 	Slots int32
-	// MaxTokens is the most tokens that the backend holds at once, if it reports one, or 0. It matters only if
-	// Config.Tokens bounds the tokens.
+	// MaxTokens is the reported largest number of tokens that the backend holds at once; 0 if it reports none. It
+	// matters only if Config.Tokens bounds the tokens.
 	MaxTokens Tokens
 }
 
@@ -19,7 +19,7 @@ type Amount struct {
 	Tokens   Tokens
 }
 
-// Foreign is the stock of others at a backend.
+// Foreign is the stock of other Weirs at a backend.
 type Foreign struct {
 	ID   BackendID
 	Held Amount
@@ -32,14 +32,14 @@ type backend struct {
 
 	// Requests held there.
 	own      int // leases
-	promoted int // of them, those granted by promotion
-	foreign  int // others' holdings; 0 unless it is ready
+	promoted int // leases granted by promotion
+	foreign  int // other Weirs' requests; 0 unless it is ready
 	byTier   []int32
 
 	lower, upper parts // of bounds
 
 	bounds        Bounds // its part of the pool's while it is ready
-	foreignTokens Tokens // those of others, which the ledger does not sum
+	foreignTokens Tokens // of other Weirs; the ledger does not sum them
 }
 
 func (b *backend) held() int { return b.own + b.foreign }
@@ -92,7 +92,7 @@ func (l *Ledger) SetBackend(b Backend) Bounds {
 }
 
 // RemoveBackend removes a backend that is no longer ready, with its foreign stock, and reports whether it was among the
-// ready ones. Leases there stay until they are settled, and count for nothing until it is ready again.
+// ready ones. Leases there stay until they are settled, and do not count until it is ready again.
 func (l *Ledger) RemoveBackend(id BackendID) bool {
 	i, known := l.at[id]
 	if !known || !l.backends[i].ready {
@@ -105,8 +105,8 @@ func (l *Ledger) RemoveBackend(id BackendID) bool {
 	return true
 }
 
-// Counted returns the part of an amount that counts as the stock of others: each number is clamped to 0 to
-// MaxPerBackend or MaxTokens, and tokens without a request count as nothing, since no completion would ever free them.
+// Counted returns the part of an amount that counts as foreign stock: each number is clamped to 0 to MaxPerBackend or
+// MaxTokens, and tokens without a request do not count, since no completion would ever free them.
 func (a Amount) Counted() Amount {
 	if a.Requests <= 0 {
 		return Amount{}
@@ -114,8 +114,8 @@ func (a Amount) Counted() Amount {
 	return Amount{min(a.Requests, MaxPerBackend), clampTokens(a.Tokens)}
 }
 
-// SetForeign replaces the stock of others at a backend, and returns the part of it that counts. The ledger itself
-// counts the requests. ready reports whether the backend is among the ready ones; at others nothing counts.
+// SetForeign replaces the foreign stock at a backend and returns its counted part. The ledger itself counts the
+// requests. ready reports whether the backend is ready; otherwise nothing counts.
 func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	i, known := l.at[f.ID]
 	if !known || !l.backends[i].ready {
@@ -129,7 +129,7 @@ func (l *Ledger) SetForeign(f Foreign) (counts Amount, ready bool) {
 	return counts, true
 }
 
-// ForeignAt returns the counted stock of others at a backend: none if it is not ready.
+// ForeignAt returns the counted foreign stock at a backend: none if it is not ready.
 func (l *Ledger) ForeignAt(id BackendID) Amount {
 	i, known := l.at[id]
 	if !known {
@@ -193,7 +193,7 @@ func (l *Ledger) sum(b *backend, sign int) {
 	}
 }
 
-// change counts a lease more at a backend, or one less.
+// change adds a lease at a backend, or removes one.
 func (l *Ledger) change(lease *Lease, by int) {
 	i, known := l.at[lease.backend]
 	if !known {

@@ -10,8 +10,8 @@ type Bounds struct {
 	Tokens Band
 }
 
-// BoundsOf returns one backend's part of the pool's bounds. For a backend that reports the number of requests that it
-// holds at once, all bounds equal that, unless the stock is unbounded.
+// BoundsOf returns one backend's part of the pool's bounds. For a backend with reported slots, all bounds equal these,
+// unless the stock is unbounded.
 func (c *Config) BoundsOf(b Backend) Bounds {
 	bounds := Bounds{Requests: c.requestsOf(int(b.Slots))}
 	if c.Tokens.Watermark > 0 {

@@ -4,10 +4,10 @@ import "time"
 
 // Parameters of a Circuit.
 const (
-	circuitAnswers = 16               // the answers that it goes by, the last ones
+	circuitAnswers = 16               // the last answers that it considers
 	circuitFails   = 8                // failures among them that open it
-	circuitFlows   = 3                // flows whose failures say enough of the engine
-	circuitShort   = time.Second      // the first time that it is open
+	circuitFlows   = 3                // flows whose failures suffice to blame the engine
+	circuitShort   = time.Second      // its first open time
 	circuitLong    = 30 * time.Second // the longest
 )
 
@@ -21,9 +21,8 @@ const (
 	FullFailure
 )
 
-// FailureOf returns the evidence of an answer's status against its engine: 500, 502, 503 and 504, which is also Envoy's
-// word for a connection that was reset, are failures; 429 is half of one; every other status is the request's own
-// affair.
+// FailureOf returns the evidence of an answer's status against its engine. 500, 502, 503 and 504 are failures; Envoy
+// also reports reset connections with these. 429 is half a failure; every other status does not concern the engine.
 func FailureOf(status int) Failure {
 	switch status {
 	case 500, 502, 503, 504:
@@ -42,7 +41,7 @@ const (
 	CircuitClosed   CircuitState = iota // the engine gets requests
 	CircuitOpen                         // it gets none until a time
 	CircuitHalfOpen                     // it gets one, as a trial
-	CircuitTrial                        // it has got that, and gets another after a time
+	CircuitTrial                        // its trial is running; it gets another after a time
 )
 
 // String returns the state in words.
@@ -50,17 +49,17 @@ func (s CircuitState) String() string {
 	return [...]string{"closed", "open", "half-open", "trial"}[s]
 }
 
-// Circuit keeps requests from a backend whose engine fails. It is open for 1 s after half of its last 16 answers were
-// failures, and then lets one request try: the first success closes it, and each further failure doubles the time up to
-// 30 s. The zero value is closed.
+// Circuit keeps requests from a backend whose engine fails. It opens for 1 s after half of its last 16 answers were
+// failures, and then lets one request through as a trial. The first success closes it, and each further failure doubles
+// the time up to 30 s. The zero value is closed.
 type Circuit struct {
 	state  CircuitState
 	until  time.Time     // open, trial: that state's end
-	opened time.Time     // answers to earlier requests say nothing of a circuit that is not closed
-	wait   time.Duration // the last time that it was open
+	opened time.Time     // unless it is closed, answers to earlier requests do not count
+	wait   time.Duration // the length of its last open time
 
 	answers [circuitAnswers]circuitAnswer // a ring
-	n       int                           // answers ever, while it was closed
+	n       int                           // answers while closed
 }
 
 type circuitAnswer struct {
@@ -74,8 +73,8 @@ func (c *Circuit) State() CircuitState { return c.state }
 // Shut reports whether the backend may get no request now.
 func (c *Circuit) Shut() bool { return c.state == CircuitOpen || c.state == CircuitTrial }
 
-// Concerns reports whether the answer to a request that was sent at a time says something of the circuit: if it is not
-// closed, only of a request that was sent since it opened.
+// Concerns reports whether the answer to a request sent at this time counts: unless the circuit is closed, only
+// requests sent since it opened do.
 func (c *Circuit) Concerns(sent time.Time) bool {
 	return c.state == CircuitClosed || !sent.Before(c.opened)
 }
@@ -83,8 +82,8 @@ func (c *Circuit) Concerns(sent time.Time) bool {
 // Until returns when a circuit that is shut lets a request through.
 func (c *Circuit) Until() time.Time { return c.until }
 
-// Answered counts the answer to a request of a flow, which was sent at a time. It reports whether the engine has failed
-// often enough to open a closed circuit: then Suspects has the flows that have seen it, and Open opens it.
+// Answered counts the answer to a request of a flow, sent at this time. It reports whether a closed circuit has enough
+// failures to open: then Suspects has the flows with failures, and Open opens it.
 func (c *Circuit) Answered(now, sent time.Time, flow string, f Failure) (fails bool) {
 	if c.state != CircuitClosed {
 		switch {
@@ -105,8 +104,8 @@ func (c *Circuit) Answered(now, sent time.Time, flow string, f Failure) (fails b
 	return f != NoFailure && halves >= 2*circuitFails
 }
 
-// Suspects returns the flows whose requests have failed among the last answers; enough is true if they are so many that it
-// is the engine that fails, whatever they get elsewhere.
+// Suspects returns the flows with failures among the last answers; enough is true if there are enough of them to blame
+// the engine, regardless of their answers elsewhere.
 func (c *Circuit) Suspects() (flows []string, enough bool) {
 	for i := range c.answers {
 		a := &c.answers[i]
@@ -124,7 +123,7 @@ func (c *Circuit) Suspects() (flows []string, enough bool) {
 	return flows, len(flows) >= circuitFlows
 }
 
-// Open opens the circuit: for 1 s, and if it was not closed for twice its last time.
+// Open opens the circuit for 1 s, or if it was not closed, for twice its last time.
 func (c *Circuit) Open(now time.Time) {
 	wait := min(max(circuitShort, 2*c.wait), circuitLong)
 	*c = Circuit{state: CircuitOpen, until: now.Add(wait), opened: now, wait: wait}
@@ -136,7 +135,7 @@ func (c *Circuit) OpenLong(now time.Time) {
 	c.Open(now)
 }
 
-// Advance lets one request through a circuit that was shut for long enough, and reports whether it has.
+// Advance lets one request through a circuit whose time is over, and reports whether it has.
 func (c *Circuit) Advance(now time.Time) (lets bool) {
 	if !c.Shut() || now.Before(c.until) {
 		return false
@@ -145,7 +144,7 @@ func (c *Circuit) Advance(now time.Time) (lets bool) {
 	return true
 }
 
-// Try says that a half-open circuit has let its request through.
+// Try notes that a half-open circuit has let its request through.
 func (c *Circuit) Try(now time.Time) { c.state, c.until = CircuitTrial, now.Add(c.wait) }
 
 // Close closes the circuit and forgets its observations.

@@ -17,13 +17,13 @@ type Config struct {
 	// LowerBoundPerBackend and UpperBoundPerBackend are explicit bounds, or Derived to compute them from the watermark.
 	// 0 <= lower <= watermark <= upper <= MaxPerBackend.
 	LowerBoundPerBackend, UpperBoundPerBackend int
-	// SlotsPerBackend, more than 0, sets all three for a backend that reports no slots.
+	// SlotsPerBackend, above 0, sets all three for a backend that reports no slots.
 	SlotsPerBackend int
-	// Follow sets all three for a backend that reports no slots to a bound that its caller learns from the engine (Learned),
-	// and to StartSlots before that.
+	// Follow sets all three, for a backend that reports no slots, to a bound that the caller learns from the engine
+	// (Learned), starting with StartSlots.
 	Follow bool
-	// Stated lets the slots that an engine states go before its source's and before SlotsPerBackend; with Follow they
-	// do so anyway.
+	// Stated gives the slots stated by an engine precedence over its source's and over SlotsPerBackend. Follow implies
+	// it.
 	Stated bool
 	// Unbounded removes the bounds in requests of every backend, whatever it reports.
 	Unbounded bool
@@ -40,8 +40,8 @@ type TokensConfig struct {
 	Lower, Upper Tokens
 }
 
-// unboundedPerBackend is the contribution of each backend with Config.Unbounded: so many requests that no stock comes near,
-// and so few that sums and shares of them are exact.
+// unboundedPerBackend is the contribution of each backend with Config.Unbounded: more requests than any stock, but few
+// enough for exact sums and shares.
 const unboundedPerBackend = 1_000 * MaxPerBackend
 
 // Derived is the value of a bound that is computed from the watermark and PercentageDeviationForBounds.

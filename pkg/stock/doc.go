@@ -44,9 +44,9 @@
 // fastest pace ever, or if running has not risen for 9 s; otherwise the bound shrinks only by its growth in the last 9
 // s. An engine works if each of its running requests has got a token since the bound last grew or, without token
 // counts, if one request has ended. So a bound is one more than the running requests plus those on their way, and at
-// least one more than the most running in the two reports. It shrinks with or without waiters here, but grows only with
-// waiters. Without reports or without load it does not change. A counter that falls means a restart: the bound may then
-// grow by a quarter again. The reasons are in ADR 0143, ADR 0157 and ADR 0159.
+// least one more than the most running during the row of reports. It shrinks with or without waiters here, but grows
+// only with waiters. Without reports or without load it does not change. A counter that falls means a restart: the
+// bound may then grow by a quarter again. The reasons are in ADR 0143, ADR 0157 and ADR 0159.
 //
 // # Foreign stock
 //

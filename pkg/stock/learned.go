@@ -2,40 +2,39 @@ package stock
 
 import "time"
 
-// StartSlots is the bound of a backend of which nothing is known, in requests: a usual --max-num-seqs of a vLLM on one
-// accelerator.
+// StartSlots is the bound of an unknown backend, in requests: a usual --max-num-seqs of a vLLM on one accelerator.
 const StartSlots = 64
 
 // Parameters of a bound that follows its engine.
 const (
-	overfull  = 2                // waiting requests that are no accident
+	overfull  = 2                // waiting requests that are not by chance
 	patience  = 9 * time.Second  // longer than an engine reads a prompt of 128k tokens
 	leastPace = 10_000           // tokens of a request in 1,000 s: slower engines may be reading prompts
 	quietTime = 10 * time.Second // without growth after a preemption
 )
 
-// mostProduced is the most tokens between two reports that count.
+// mostProduced caps the counted tokens between two reports.
 const mostProduced = 1 << 40
 
-// Report is an engine's report of itself, in requests, with its backend's holdings by the ledger.
+// Report is an engine's report about itself, in requests, with its backend's holdings by the ledger.
 type Report struct {
 	// Running and Waiting are the requests inside the engine: in its batch, and in its queue for want of room.
 	Running, Waiting int
-	// Preemptions and Produced, its tokens, are counters since the engine's start; Produced is 0 if it is unknown.
+	// Preemptions and Produced (tokens) are counters since the engine's start; Produced is 0 if unknown.
 	Preemptions, Produced int64
-	// Held is the backend's holdings, others' included.
+	// Held is the backend's holdings, including other Weirs'.
 	Held int
 }
 
 // Learned is a bound that follows its engine; see the package comment for the rule. The zero value is not valid.
 type Learned struct {
 	bound   int
-	moved   bool  // it has moved from its beginning
+	moved   bool  // it has ever changed
 	shrunk  bool  // it has been less than before
 	settled bool  // a request has ended since the bound last grew
 	grownAt int64 // Report.Produced when it last grew
 
-	stood int       // the bound of patience ago; the present one, if that is less
+	stood int       // the lesser of the bound patience ago and the present one
 	grew  time.Time // when it last grew
 
 	pace int64     // the most tokens of a request in 1,000 s
@@ -45,17 +44,17 @@ type Learned struct {
 	known bool // there is a last report
 	row   crowd
 
-	quiet time.Time // it does not grow before
+	quiet time.Time // no growth before this time
 }
 
 // crowd is a row of reports with overfull waiting requests.
 type crowd struct {
 	reports int
 	most    int       // that ran
-	risen   time.Time // when more ran than in any report before
+	risen   time.Time // when the running requests last exceeded all earlier reports
 }
 
-// add adds a report to the row, or ends it. It reports whether more ran than in any before.
+// add adds a report to the row, or ends the row. It reports whether more requests ran than in any report before.
 func (c *crowd) add(now time.Time, r *Report) (risen bool) {
 	switch {
 	case r.Waiting < overfull:
@@ -78,17 +77,17 @@ func NewLearned(start int) Learned {
 // Bound returns the bound in requests, 1 to MaxPerBackend.
 func (l *Learned) Bound() int { return l.bound }
 
-// Moved reports whether the engine has ever changed the bound, so that it says something of engines like it.
+// Moved reports whether the engine has ever changed the bound, so that the bound is evidence for similar engines.
 func (l *Learned) Moved() bool { return l.moved }
 
-// Settled says that a request at the backend has ended.
+// Settled notes that a request at the backend has ended.
 func (l *Learned) Settled() { l.settled = true }
 
-// Forget says that the engine's reports have stopped: the bound stays, and a row of reports begins anew.
+// Forget notes that the engine's reports have stopped: the bound stays, and the row of reports starts over.
 func (l *Learned) Forget() { l.known, l.row = false, crowd{} }
 
-// Follow takes a report, and reports whether the bound has changed. wanted reports whether a request waits that could go to
-// the backend. It is asked only where the bound grows if so.
+// Follow takes a report, and reports whether the bound has changed. wanted reports whether a waiting request could go
+// to the backend; it is called only if the bound would then grow.
 func (l *Learned) Follow(now time.Time, r Report, wanted func() bool) (changed bool) {
 	before := l.bound
 	restarted := l.known && (r.Preemptions < l.last.Preemptions || r.Produced < l.last.Produced)
@@ -121,8 +120,8 @@ func (l *Learned) Follow(now time.Time, r Report, wanted func() bool) (changed b
 	return l.bound != before
 }
 
-// fast reports whether each running request has got its tokens about as fast as ever since the last report, so that the engine
-// cannot have read long prompts.
+// fast reports whether each running request has got its tokens near the fastest pace since the last report, so that the
+// engine cannot have read long prompts.
 func (l *Learned) fast(now time.Time, r *Report) bool {
 	took := now.Sub(l.at).Milliseconds()
 	running := int64(max(r.Running, l.last.Running))
@@ -134,17 +133,17 @@ func (l *Learned) fast(now time.Time, r *Report) bool {
 	return pace >= leastPace && 3*pace >= 2*l.pace
 }
 
-// enough returns a bound that keeps the engine full and one request waiting, by reports of an engine that keeps some waiting.
-// Requests that are held and do not wait run, begin to with the next step, or are on their way: the running ones alone are too
-// few, since an engine counts them when a step has ended some.
+// enough returns a bound that keeps the engine full and one request waiting inside, from reports of an engine with
+// waiting requests. Held requests that do not wait are running, about to run, or on their way. The running ones alone
+// are too few, since an engine counts them after a step has ended some.
 func (l *Learned) enough(r *Report) int {
 	busy := max(r.Held-r.Waiting, l.row.most)
 	return max(min(busy+1, l.bound), r.Running+1)
 }
 
-// mayGrow reports whether more would be of use if requests wait: none of them waits inside the engine, and the engine works.
-// After the first shrink two reports in a row must say so, as it takes two to shrink: otherwise requests that arrive in bursts,
-// of which every other report sees some waiting, would lift the bound without an end.
+// mayGrow reports whether a larger bound is of use if requests wait here: none waits inside the engine, and the engine
+// works. After the first shrink two reports in a row must agree, as for a shrink: otherwise bursts, of which every
+// other report sees some waiting, would raise the bound without end.
 func (l *Learned) mayGrow(now time.Time, r *Report) bool {
 	if l.shrunk && l.last.Waiting > 0 {
 		return false
@@ -152,8 +151,8 @@ func (l *Learned) mayGrow(now time.Time, r *Report) bool {
 	return r.Waiting == 0 && r.Held >= l.bound && l.known && l.works(r) && !now.Before(l.quiet)
 }
 
-// works reports whether the engine has done something since the bound last grew: an engine that hangs does not. Each of the
-// running requests has got a token, or where tokens are not known one of them has ended.
+// works reports whether the engine has made progress since the bound last grew, unlike a hanging engine: each running
+// request has got a token or, without token counts, one of them has ended.
 func (l *Learned) works(r *Report) bool {
 	if r.Produced > 0 {
 		return r.Produced > l.last.Produced && r.Produced-l.grownAt >= int64(r.Running)

@@ -1,10 +1,10 @@
 package stock
 
-// Tokens is the part of an engine's memory that a request takes, in weighted tokens. The stock counts them beside
-// requests; they may differ from the queue's charge.
+// Tokens is a request's part of an engine's memory, in weighted tokens. The stock counts them besides requests; they
+// may differ from the queue's charge.
 type Tokens int64
 
-// MaxTokens is the most tokens of one lease, and the most foreign ones at a backend. Sums are exact for two million of
+// MaxTokens is the most tokens of one lease, and of the foreign stock at a backend. Sums are exact for two million of
 // each.
 const MaxTokens = 1 << 40
 

@@ -16,13 +16,13 @@ type Ledger struct {
 	accounts [MaxTiers]account
 
 	held     Amount // the leases taken and not settled
-	promoted int    // of these, the ones granted by promotion
+	promoted int    // leases granted by promotion
 }
 
 // atReady is the holdings of the ready backends, in requests.
 type atReady struct {
-	held         int // leases, and what others hold
-	foreign      int // others' holdings of it
+	held         int // leases, and other Weirs' requests
+	foreign      int // other Weirs' requests
 	promoted     int // leases granted by promotion
 	lower, upper room
 }
@@ -50,7 +50,7 @@ func (l *Ledger) Stock() int { return l.held.Requests }
 // Tokens returns the sum of the tokens of the leases held.
 func (l *Ledger) Tokens() Tokens { return l.held.Tokens }
 
-// Foreign returns the number of requests that others hold at the ready backends.
+// Foreign returns the number of other Weirs' requests at the ready backends.
 func (l *Ledger) Foreign() int { return l.atReady.foreign }
 
 // Promoted returns the number of leases held that were granted by promotion.
@@ -62,13 +62,13 @@ func (l *Ledger) PromotedAtReady() int { return l.atReady.promoted }
 // Ready returns the number of ready backends.
 func (l *Ledger) Ready() int { return l.ready }
 
-// AtReady returns the number of requests that the ready backends hold: leases, and others' requests.
+// AtReady returns the number of requests at the ready backends: leases, and other Weirs' requests.
 func (l *Ledger) AtReady() int { return l.atReady.held }
 
 // Band returns the pool's band in requests.
 func (l *Ledger) Band() Band { return l.requests.band() }
 
-// Unbounded reports whether the stock has no bound in requests, which takes a ready backend.
+// Unbounded reports whether the stock has no bound in requests, which requires a ready backend.
 func (l *Ledger) Unbounded() bool { return l.config.Unbounded && l.ready > 0 }
 
 // Bounds returns a ready backend's part of the pool's bounds; ok is false if the backend is not ready.
@@ -92,7 +92,7 @@ func (l *Ledger) BelowLower() bool { return l.below(&l.atReady.lower, 0) }
 // TakesWithoutOne holds.
 func (l *Ledger) BelowUpperWithoutOne() bool { return l.below(&l.atReady.upper, 1) }
 
-// below reports whether there is room below a bound once so many requests are gone, or nothing is at the ready backends.
+// below reports whether there is room below a bound once gone requests have left, or the ready backends are empty.
 func (l *Ledger) below(r *room, gone int) bool {
 	return l.ready > 0 && (l.atReady.held <= gone || r.left(gone) > 0)
 }

@@ -23,7 +23,7 @@ func (m Micro) Ceil() int {
 // Float is for display and gauges only; no decision uses it.
 func (m Micro) Float() float64 { return float64(m) / float64(One) }
 
-// total is an exact sum of non-negative decimals, in 128 bits, so that whatever was added can be subtracted again.
+// total is an exact sum of non-negative decimals, in 128 bits, so that every addend can be subtracted again.
 type total struct{ hi, lo uint64 }
 
 func (t *total) add(m Micro) {

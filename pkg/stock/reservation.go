@@ -11,7 +11,7 @@ type TierSet uint64
 // account is the account of one tier, in leases.
 type account struct {
 	inflight int // held
-	atReady  int // of them, those at ready backends
+	atReady  int // held at ready backends
 	reserved int
 }
 
@@ -36,7 +36,7 @@ func (l *Ledger) reserve() {
 		l.accounts[i].reserved = 0
 	}
 	if l.config.Unbounded {
-		return // there is nothing that a tier could go without
+		return // no tier lacks anything
 	}
 	remaining := l.Capacity()
 	for _, r := range l.order {
@@ -46,7 +46,7 @@ func (l *Ledger) reserve() {
 	}
 }
 
-// Wanted returns the number of leases that the baseline asks for at a capacity; a floor may ask for more than there is.
+// Wanted returns the number of leases in the baseline at a capacity; a floor may exceed the capacity.
 func (r Reservation) Wanted(capacity int) int {
 	hi, lo := bits.Mul64(uint64(r.PerSlot), uint64(capacity))
 	if hi >= uint64(One) {
