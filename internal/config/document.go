@@ -75,7 +75,7 @@ type Document struct {
 	// Request headers that only the gateway can set, never a client.
 	TrustedHeaders TrustedHeaders `yaml:"trustedHeaders"`
 	// The unit in which flows are charged: requests (1 each), tokens (the estimate when a request is dispatched,
-	// corrected by the usage of its answer; tokens.stockWeights weighs its stock apart) or uncached (the tokens of its
+	// corrected by the usage of its answer; tokens.stockWeights sets the weights for the stock) or uncached (the tokens of its
 	// prompt that are not cached at the engine with most of it when the request arrives, without correction, and the
 	// answer as with tokens). A cost that the gateway states (trustedHeaders.cost) counts instead, also in the stock,
 	// as it is and uncorrected.

@@ -4,7 +4,7 @@ package config
 type FairRequestQueue struct {
 	// Maximum number of queued requests, over all flows. At least 1.
 	//
-	// Default: The proposal's; excess requests are told when to come back, instead of waiting for nothing.
+	// Default: The proposal's value; excess requests get a Retry-After instead of a hopeless wait.
 	TotalCapacity int64 `yaml:"totalCapacity" default:"1000" sets:"controller.Queue.TotalCapacity" flag:"total-capacity" help:"most <requests> queued at a time, over all flows"`
 	// Maximum number of queued requests in one flow. From 1 to totalCapacity; if the file states that alone, it lowers
 	// the profile's flowCapacity.
@@ -91,9 +91,8 @@ type RequestQueueController struct {
 	// Default: A number that the operator states is a policy.
 	StatedSlots bool `yaml:"statedSlots" default:"false" sets:"controller.Stock.Stated"`
 	// Tokens of the requests that each backend should have, weighted by tokens.stockWeights; 0: only requests count.
-	// The stock is then below a bound if it is so in requests and in tokens: in tokens, if that of one of the backends
-	// is. And a backend gets no request of any lane while its requests take its upper bound or more. From 0 to
-	// 1000000000.
+	// The stock is below a bound in tokens if any backend is; it must also be below the bound in requests. A backend
+	// gets no request of any lane while its requests take its upper bound or more. From 0 to 1000000000.
 	//
 	// Default: The memory of an engine for tokens is its own; a wrong bound would leave it idle.
 	WatermarkTokensPerBackend int64 `yaml:"watermarkTokensPerBackend" default:"0" sets:"controller.Stock.Tokens.Watermark"`

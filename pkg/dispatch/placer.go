@@ -115,8 +115,8 @@ type Placer interface {
 	// SetSignals sets the signals of one endpoint's engine, and reports whether the endpoint is in the pool.
 	SetSignals(e Endpoint, s Signals) bool
 	// Times reports whether the machine must call Completed; it changes only with the configuration (Configure).
-	// Completed passes an engine's time for a request, and the request's real cost; 0: unknown.
 	Times() bool
+	// Completed passes an engine's time for a request, and the request's real cost; 0: unknown.
 	Completed(e Endpoint, took time.Duration, cost int64)
 	// Held returns the number of requests at an endpoint of the pool, including other Weirs'.
 	Held(e Endpoint) int

@@ -19,17 +19,17 @@ type mainStream struct {
 	// request is read first, from its headers (readrequest.go) and its body (collectbody.go).
 	request request.Request
 	body    requestBody
-	// grant is then its verdict (admission.go), or rejection, which is nil if it was not rejected (refuse.go).
+	// grant is the verdict of a granted request (admission.go); rejection is nil unless it was rejected (refuse.go).
 	grant     grant
 	rejection *flowcontrol.Rejection
-	// link leads its first-token gate to it; nil if it has none.
+	// link connects the request to its first-token gate; nil if it has none.
 	link *link
-	// response is what passes at last (watchresponse.go).
+	// response is the state of the watched response (watchresponse.go).
 	response response
 	line     requestLine
-	// record is that of the decision; nil: it has none (record.go).
+	// record is the decision record, or nil (record.go).
 	record *decision.Record
-	// trace is for its spans; nil: it has none (spans.go).
+	// trace has the times for the request's spans, or is nil (spans.go).
 	trace *trace
 }
 

@@ -19,8 +19,8 @@
 //
 // # When
 //
-//	Reserve at the arrival: the estimate counts from now on, or the request is refused until later Settle once: with the
-//	tokens used, or with none if the request was not served
+//	Reserve  at the arrival: the estimate counts from now on, or the request is refused
+//	Settle   once: with the tokens used, or with none if the request was not served
 //
 // A refund goes to the reservation's bucket while that is in the window. Usage above the estimate counts from the time
 // when it is known.

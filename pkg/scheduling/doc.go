@@ -46,9 +46,9 @@
 //
 // An endpoint with a bound in tokens ([Board.SetTokenBounds]) is full, in every lane, while
 //
-//	tokens(e) >= upper(e) of Weir's own requests there ([Board.AddTokens]) and other Weirs'
+//	tokens(e) >= upper(e)
 //
-// so it exceeds the bound by less than the tokens of its last request, and an empty endpoint takes a request of any
+// with the tokens of Weir's own requests there ([Board.AddTokens]) and other Weirs', so it exceeds the bound by less than the tokens of its last request, and an empty endpoint takes a request of any
 // size. The pool is below a bound in tokens while a ready endpoint is below its own ([Board.BelowTokens]).
 //
 // # The comparison
