@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Lines returns the record as people read it, without what a story of the request says already: its arrival, its wait and its
-// end.
+// Lines returns the record as text, without the arrival, the wait and the end, which a story of the request has
+// already.
 func (r *Record) Lines() []string {
 	var p printer
 	p.flow(r)
@@ -23,7 +23,7 @@ func (r *Record) Lines() []string {
 	return p.lines
 }
 
-// Text returns the whole record as people read it.
+// Text returns the whole record as text.
 func (r *Record) Text() string {
 	var p printer
 	line := "Request " + Printable(r.name())
@@ -53,7 +53,7 @@ func (r *Record) Text() string {
 	return strings.Join(append(p.lines, r.Lines()...), "\n") + "\n"
 }
 
-// name returns what the request is called: its ID, or its number.
+// name returns the request's ID, or its number.
 func (r *Record) name() string {
 	switch {
 	case r.ID == "" && r.Number > 0:
@@ -76,7 +76,7 @@ func (p *printer) say(format string, args ...any) {
 	p.lines = append(p.lines, fmt.Sprintf(format, args...))
 }
 
-// flow says what the queue knew of the request's flow.
+// flow describes the queue's state of the request's flow.
 func (p *printer) flow(r *Record) {
 	if r.Weight > 0 {
 		role := ""
@@ -102,7 +102,7 @@ func (p *printer) flow(r *Record) {
 	}
 }
 
-// limit says what the request was rejected by, and who holds most of it.
+// limit describes the limit that rejected the request, and its largest holders.
 func (p *printer) limit(r *Record) {
 	l := r.Limit
 	if l == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// MostNamed is the largest number of requests, reasons or endpoints that are listed one by one.
+// MostNamed is the largest number of requests, reasons or endpoints listed one by one.
 const MostNamed = 20
 
-// placement says to which endpoint the request went, if it is not "", and how the endpoints compared.
+// placement describes the request's endpoint, unless it is "", and the comparison of the endpoints.
 func (p *printer) placement(endpoint string, d *scheduling.Decision) {
 	switch {
 	case endpoint == "":
@@ -45,7 +45,7 @@ func (p *printer) placement(endpoint string, d *scheduling.Decision) {
 	}
 }
 
-// rule says by which rule the endpoint was chosen.
+// rule describes the rule that chose the endpoint.
 func (p *printer) rule(d *scheduling.Decision) {
 	switch {
 	case d.Policy == scheduling.PolicyMindRouter:
@@ -70,7 +70,7 @@ func points(s *scheduling.Score) string {
 		of(s.Loaded), of(s.Utilisation), of(s.Queue), of(s.Throughput), of(s.Latency), of(s.Priority))
 }
 
-// candidate describes an endpoint that could have been chosen.
+// candidate describes an eligible endpoint.
 func candidate(c *scheduling.Candidate, chosen bool) string {
 	text := fmt.Sprintf("%s: %d in flight", c.Address, c.Stock)
 	if c.Foreign > 0 {

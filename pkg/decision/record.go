@@ -12,15 +12,15 @@ import (
 type Record struct {
 	// ID is the request's x-request-id, which a client may have chosen; it may be empty.
 	ID string `json:"id,omitempty"`
-	// Model is the name under which engines serve the request's model; empty: it is not known.
+	// Model is the engines' name of the request's model; empty: unknown.
 	Model string `json:"model,omitempty"`
-	// Outcome is how the request has ended, or "waiting" or "in flight", and Endpoint where it went.
+	// Outcome is the request's outcome, or "waiting" or "in flight", and Endpoint its endpoint.
 	Outcome  string `json:"outcome"`
 	Endpoint string `json:"endpoint,omitempty"`
-	// RetryAfter is when its client was told to come back, in seconds; 0: it was not told.
+	// RetryAfter is the Retry-After sent to its client, in seconds; 0: none.
 	RetryAfter float64 `json:"retryAfterSeconds,omitempty"`
 	dispatch.Facts
-	// Placement is how the endpoints compared; nil if none was looked for.
+	// Placement is the comparison of the endpoints; nil without one.
 	Placement *scheduling.Decision `json:"placement,omitempty"`
 }
 
@@ -34,12 +34,12 @@ const (
 func (r *Record) JSON() []byte {
 	text, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // there is nothing in it that JSON does not know
+		panic(err) // JSON has a form for all its fields
 	}
 	return printable.JSON(text)
 }
 
-// ForClient returns the record without what is no client's business: who else holds what.
+// ForClient returns the record without the holdings of other tenants.
 func (r *Record) ForClient() Record {
 	c := *r
 	if l := c.Limit; l != nil {
@@ -48,8 +48,8 @@ func (r *Record) ForClient() Record {
 	return c
 }
 
-// Short returns the JSON of the record in at most so many bytes of ASCII, for a header: with as many of its candidates as there
-// is room for, the chosen one among the first. It returns "" if there is not even room for the rest.
+// Short returns the JSON of the record in at most most bytes of ASCII, for a header, with as many candidates as fit,
+// the chosen one first. It returns "" if the rest does not fit.
 func (r *Record) Short(most int) string {
 	c := *r
 	var p scheduling.Decision

@@ -9,14 +9,14 @@ import (
 
 // Sample is a share of requests, chosen by their IDs. The zero value chooses none.
 type Sample struct {
-	below uint64 // a hash below it is chosen
+	below uint64 // hashes below it are chosen
 	all   bool
 }
 
 // SampleOne is the share of all requests.
 const SampleOne = 1_000_000
 
-// SampleOf returns the sample of so many millionths of all requests.
+// SampleOf returns the sample of share millionths of all requests.
 func SampleOf(share int64) Sample {
 	if share >= SampleOne {
 		return Sample{all: true}
@@ -39,7 +39,7 @@ func (s Sample) Has(id string) bool {
 	return s.has(hash)
 }
 
-// HasNumber reports whether a request without an ID is chosen, by its number among those.
+// HasNumber reports whether a request without an ID is chosen, by its number among such requests.
 func (s Sample) HasNumber(n uint64) bool { return s.has(n) }
 
 func (s Sample) has(key uint64) bool { return s.all || splitmix.Mix(key) < s.below }

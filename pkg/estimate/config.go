@@ -8,22 +8,22 @@ type Config struct {
 	Weights Weights
 	// StockWeights are the weights of tokens in the stock (tokens.stockWeights). The same range.
 	StockWeights Weights
-	// Quantile is the part of the answers that are no longer than the prediction, in millionths
-	// (tokens.output.quantile). From 500,000 to 990,000.
+	// Quantile is the part of answers at most as long as the prediction, in millionths (tokens.output.quantile). From
+	// 500,000 to 990,000.
 	Quantile int64
-	// Window is the number of answers that the quantile is taken from (tokens.output.window): counts are halved when
-	// they exceed those of twice as many. From 8 to 1,024.
+	// Window is the number of answers in the quantile (tokens.output.window): counts are halved when they exceed twice
+	// as many answers. From 8 to 1,024.
 	Window int64
 	// Floor is the least prediction of an answer, in tokens (tokens.output.floor). From 0 to MaxSetting.
 	Floor int64
-	// ColdOutput is the prediction of an answer before any is known, in tokens (tokens.output.coldStart). From 1 to
+	// ColdOutput is the prediction before any answer is known, in tokens (tokens.output.coldStart). From 1 to
 	// MaxSetting.
 	ColdOutput int64
-	// ColdRate is how fast an answer is taken to be produced before any is known, in tokens per second
+	// ColdRate is the assumed production rate before any answer is known, in tokens per second
 	// (tokens.output.coldRate). From 1 to MaxSetting.
 	ColdRate int64
-	// ColdRatio is the length of a token before any is known, in millionths of a byte (tokens.input.bytesPerToken).
-	// From 1,000,000 to 8,000,000.
+	// ColdRatio is the assumed length of a token before any usage is known, in millionths of a byte
+	// (tokens.input.bytesPerToken). From 1,000,000 to 8,000,000.
 	ColdRatio int64
 }
 

@@ -6,8 +6,7 @@ type Cost int64
 // MaxCost is the largest cost of one request.
 const MaxCost Cost = 1 << 30
 
-// MaxTokens is the largest number of tokens or bytes that counts. A larger number counts as this one, a negative one
-// as 0.
+// MaxTokens caps numbers of tokens or bytes. A larger number counts as MaxTokens, a negative one as 0.
 const MaxTokens int64 = 1 << 30
 
 // Weight is the cost of a token in millionths. Its range is 0 to MaxWeight.
@@ -21,8 +20,7 @@ const (
 
 // Weights are the costs of the kinds of tokens.
 type Weights struct {
-	// Input is the weight of a token of the prompt, CachedInput of one that the engine had in its cache, Output of
-	// one of an answer.
+	// Input is the weight of a prompt token, CachedInput of a cached prompt token, Output of an answer token.
 	Input, CachedInput, Output Weight
 }
 
@@ -58,7 +56,7 @@ func (w Weights) Cost(u Usage) Cost {
 // bounded clamps a number of tokens, bytes or answers.
 func bounded(n int64) int64 { return min(max(n, 0), MaxTokens) }
 
-// times multiplies two bounded numbers to a third.
+// times multiplies two bounded numbers; the result is bounded.
 func times(a, b int64) int64 { return min(a*b, MaxTokens) }
 
 // ceilDiv returns n/d rounded up, for n >= 0 and d > 0.

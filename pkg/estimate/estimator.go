@@ -2,7 +2,7 @@ package estimate
 
 import "time"
 
-// Unknown is a number that a request does not state.
+// Unknown stands for a number that a request does not state.
 const Unknown int64 = -1
 
 // Request is the size of a request, by its own statement.
@@ -13,31 +13,30 @@ type Request struct {
 	Tokens int64
 	// Text is the length of the prompt's text in bytes, or Unknown if the prompt was not read.
 	Text int64
-	// Numbers is the number of tokens that the prompt names by number, besides its text.
+	// Numbers is the number of token IDs in the prompt, besides its text.
 	Numbers int64
 	// Length is the length of the whole body in bytes, or Unknown.
 	Length int64
-	// Rest is the number of bytes of a body that was read that may be shown to the model besides its text: in fields
-	// that only the engine knows.
+	// Rest is the number of bytes of a read body, besides its text, that the model may get: in fields that only the
+	// engine knows.
 	Rest int64
-	// Media is the number of parts of the prompt whose size in tokens the body does not tell: images, sound, files, and
-	// what the engine fetches or keeps.
+	// Media is the number of parts of the prompt of unknown size in tokens: images, sound, files, and parts that the
+	// engine fetches or keeps.
 	Media int64
-	// Answers is the number of answers that the request asks for: max(n, best_of) for each of its prompts. Less than
-	// 1 counts as 1.
+	// Answers is the number of answers requested: max(n, best_of) for each prompt. Less than 1 counts as 1.
 	Answers int64
-	// MaxOutput is the most tokens of one answer that the request allows, or Unknown. A request that allows none says
-	// nothing of how long answers are.
+	// MaxOutput is the request's limit on the tokens of one answer, or Unknown. A request with limit 0 teaches no
+	// length of answers.
 	MaxOutput int64
-	// Expected is the length in tokens that each answer is expected to have by the client, which counts instead of the
-	// prediction; 0 if the client says nothing.
+	// Expected is the client's expected length of each answer in tokens, which replaces the prediction; 0 if not
+	// stated.
 	Expected int64
 }
 
 // answers returns the number of answers in its range.
 func (r *Request) answers() int64 { return max(1, bounded(r.Answers)) }
 
-// MostOutput returns the most tokens that the answers to the request may have together, or MaxTokens if it does not say.
+// MostOutput returns the limit on the tokens of all answers together, or MaxTokens without one.
 func (r *Request) MostOutput() int64 {
 	if r.MaxOutput < 0 {
 		return MaxTokens
@@ -49,8 +48,7 @@ func (r *Request) MostOutput() int64 {
 // stock, by Config.StockWeights.
 type Estimate struct {
 	Input, Output int64
-	// Held is the number of tokens of the prompt that Stock counts: Input, or more where the flow itself has taught a
-	// lower Input.
+	// Held is the number of prompt tokens in Stock: Input, or more if the flow itself has taught a lower Input.
 	Held        int64
 	Cost, Stock Cost
 }
@@ -60,7 +58,7 @@ type Estimator struct {
 	cfg   Config
 	cold  ratio
 	flows table
-	// models are the models that some flow has an entry for.
+	// models are the models with an entry of some flow.
 	models map[string]*model
 }
 
@@ -92,13 +90,13 @@ func (e *Estimator) Estimate(r *Request) Estimate {
 	return est
 }
 
-// Unfinished returns the cost of a request whose answers have ended without usage, and were produced for the given
-// time. estimated is its estimate, or more where the answer has shown that it used more.
+// Unfinished returns the cost of a request whose answers ended without usage after being produced for the given time.
+// estimated is its estimate, raised if the answer has shown more use.
 func (e *Estimator) Unfinished(r *Request, estimated Estimate, produced time.Duration) Cost {
 	return max(estimated.Cost, e.cfg.Weights.Cost(e.UnfinishedUsage(r, estimated, produced)))
 }
 
-// UnfinishedUsage returns the usage that Unfinished charges, at least.
+// UnfinishedUsage returns the least usage charged by Unfinished.
 func (e *Estimator) UnfinishedUsage(r *Request, estimated Estimate, produced time.Duration) Usage {
 	return Usage{
 		Input:  max(estimated.Input, e.untaught(r, e.models[r.Model], r.Rest, 0)),
@@ -106,9 +104,9 @@ func (e *Estimator) UnfinishedUsage(r *Request, estimated Estimate, produced tim
 	}
 }
 
-// Refused returns the cost of a request that was refused without usage, so long after it was sent: of the estimate, which
-// it took of the stock, and of the prompt, that part which the time is of a second, at most the whole; and the output that
-// an engine makes meanwhile, which may refuse an answer that it has made. At least 1.
+// Refused returns the cost, at least 1, of a request refused without usage after this time. It is the part of the
+// estimate, which the request took of the stock, and of the prompt that the time is of a second, at most the whole. It
+// includes the output that an engine produces meanwhile, since an engine may refuse a finished answer.
 func (e *Estimator) Refused(r *Request, estimated Estimate, produced time.Duration) Cost {
 	ms := min(max(produced.Milliseconds(), 0), 1000) // below 2^10
 	held := Cost(int64(estimated.Cost) * ms / 1000)
@@ -117,8 +115,8 @@ func (e *Estimator) Refused(r *Request, estimated Estimate, produced time.Durati
 	return max(held, e.cfg.Weights.Cost(Usage{Input: input, Output: output}))
 }
 
-// Learn takes the usage of a request. after is the time from the first byte of its answer to the last, or 0 if it does
-// not say how fast the answer was produced, because it did not come as it was produced.
+// Learn takes the usage of a request. after is the time from the first byte of its answer to the last, or 0 if the
+// answer was not sent while it was produced.
 func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 	u = u.bounded()
 	x := e.entry(r.Flow, r.Model)
@@ -126,9 +124,8 @@ func (e *Estimator) Learn(r *Request, u Usage, after time.Duration) {
 	e.learnOutput(r, x, u.Output, after)
 }
 
-// LearnTime takes a request whose answers have ended without usage, and the time for which they were produced: they
-// count as long as the flow's own rate says, or ColdRate if it has none. Only the flow's own predictions of answers
-// change.
+// LearnTime takes a request whose answers ended without usage, and the time for which they were produced. Their length
+// is computed from the flow's own rate, or ColdRate without one. Only the flow's own predictions of answers change.
 func (e *Estimator) LearnTime(r *Request, produced time.Duration) {
 	if r.MaxOutput == 0 {
 		return
@@ -141,8 +138,8 @@ func (e *Estimator) LearnTime(r *Request, produced time.Duration) {
 	x.outputs.add(answer, e.cfg.Window)
 }
 
-// entry returns the entry of a flow and model, which it makes if there is none. The entry that has to leave for it is
-// forgotten.
+// entry returns the entry of a flow and model, and makes a missing one. It forgets the entries that have to leave for
+// it.
 func (e *Estimator) entry(flow, name string) *entry {
 	x, left := e.flows.take(flow, name)
 	for _, old := range left {

@@ -13,22 +13,21 @@ const (
 const (
 	// priorTokens is the weight of a model's prior, in tokens of a flow's own.
 	priorTokens = 512
-	// rememberedTokens is the number of tokens that the sums of a flow may reach before they are halved.
+	// rememberedTokens is the number of tokens at which the sums of a flow are halved.
 	rememberedTokens = 1 << 16
 	// coldOverhead and maxOverhead are the first and the largest overhead, in bytes.
 	coldOverhead = 256
 	maxOverhead  = 4096
-	// mediumTokens is the size at which a part of unknown size counts where no flow has a say: an image of 1.5
-	// megapixels at 28 × 28 pixels a token (Qwen2.5-VL), and more than any has for Llama 3.2 Vision (1,601) or Claude
-	// (1,600).
+	// mediumTokens is the size of a part of unknown size in untaught: an image of 1.5 megapixels at 28 × 28 pixels a
+	// token (Qwen2.5-VL), and more than any image for Llama 3.2 Vision (1,601) or Claude (1,600).
 	mediumTokens = 2000
 )
 
-// input is an entry's knowledge of prompts.
+// input is an entry's learned state about prompts.
 type input struct {
 	// bytes and tokens are sums over requests; tokens is at most 2·rememberedTokens + MaxTokens.
 	bytes, tokens int64
-	// ratio is the ratio of the sums, as the model knows it; 0 without any.
+	// ratio is the ratio of the sums, as counted in the model; 0 without any.
 	ratio ratio
 	// overhead is in 1/16 of a byte, so that the average moves by 1/16; it is overheadKnown once learned.
 	overhead      int64
@@ -47,7 +46,7 @@ func (in *input) overheadBytes() int64 {
 	return in.overhead / 16
 }
 
-// input returns the number of tokens of the prompt of r. x and m are nil if nothing is known.
+// input returns the estimated number of prompt tokens of r. x and m are nil if unknown.
 func (e *Estimator) input(r *Request, x *entry, m *model) int64 {
 	if r.Tokens >= 0 {
 		return bounded(r.Tokens)
@@ -62,9 +61,9 @@ func (e *Estimator) input(r *Request, x *entry, m *model) int64 {
 	return bounded(tokens + ceilDiv(text*int64(ratioOne), int64(e.ratio(x, m))))
 }
 
-// untaught returns the number of tokens that the prompt of r may have, by nothing that its flow has taught: its text,
-// and rest beside it, less the overhead of a body that was not read, by the model's prior, and mediumTokens for each
-// part of unknown size. m is nil if nothing is known of the model.
+// untaught returns the number of prompt tokens of r without anything that its flow has taught: its text and rest, minus
+// the overhead of an unread body, by the model's prior, plus mediumTokens for each part of unknown size. m is nil for
+// an unknown model.
 func (e *Estimator) untaught(r *Request, m *model, rest, overhead int64) int64 {
 	if r.Tokens >= 0 {
 		return bounded(r.Tokens)

@@ -2,7 +2,7 @@ package estimate
 
 import "time"
 
-// maxAnswer is the longest answer that is told from longer ones, in tokens.
+// maxAnswer is the longest answer distinguished from longer ones, in tokens.
 const maxAnswer = 1<<20 - 1
 
 // answerWeight is the weight of the newest answer, so that halving has something to halve.
@@ -10,17 +10,17 @@ const answerWeight = 16
 
 // outputs are the lengths of answers, counted on a scale. The newest have the most weight.
 type outputs struct {
-	// cold is the weight that is left of the cold start, and total that of everything.
+	// cold is the remaining weight of the cold start, and total the weight of all answers.
 	cold, total uint16
 	buckets     [20*scaleOctave + 1]uint16 // up to maxAnswer
 }
 
-// newOutputs returns outputs that have only the cold start.
+// newOutputs returns outputs with only the cold start.
 func newOutputs() outputs { return outputs{cold: answerWeight, total: answerWeight} }
 
-// output returns the number of tokens that the answers to r are predicted to have together: each the quantile of its
-// flow and model, ColdOutput if nothing is known of those (x is nil), or as long as its client expects; but no less
-// than Floor, and all no more than r allows.
+// output returns the predicted tokens of all answers to r. Each answer is the quantile of its flow and model,
+// ColdOutput if these are unknown (x is nil), or the length that its client expects, but at least Floor. Their sum is
+// capped at the limit of r.
 func (e *Estimator) output(r *Request, x *entry) int64 {
 	answer := e.cfg.ColdOutput
 	switch {
@@ -46,8 +46,8 @@ func (o *outputs) add(answer, window int64) {
 	}
 }
 
-// quantile returns the least length that this part of the weight, in millionths, is not above; cold is the length
-// that the cold start stands for.
+// quantile returns the least length that is not exceeded by this part of the weight, in millionths; cold is the length
+// of the cold start.
 func (o *outputs) quantile(part, cold int64) int64 {
 	need := ceilDiv(int64(o.total)*part, 1_000_000)
 	start := onScale(min(cold, maxAnswer))
@@ -68,7 +68,7 @@ func (o *outputs) quantile(part, cold int64) int64 {
 // learnOutput takes the tokens of a request's answers, and the time in which they were produced.
 func (e *Estimator) learnOutput(r *Request, x *entry, tokens int64, after time.Duration) {
 	if r.MaxOutput == 0 {
-		return // and has no answers to learn from
+		return // no answers to learn from
 	}
 	answer := ceilDiv(tokens, r.answers())
 	x.outputs.add(answer, e.cfg.Window)

@@ -1,6 +1,6 @@
 package estimate
 
-// ratios counts the flows of a model by their ratio, in buckets, and knows the prior that they make.
+// ratios counts the flows of a model by their ratio, in buckets, and computes the prior.
 type ratios struct {
 	// prior is derived from the rest.
 	prior   ratio
@@ -53,7 +53,7 @@ func (rs *ratios) count(r ratio, by int64) {
 	}
 }
 
-// update derives the prior: the median of all flows and of cold, held back as the package comment says.
+// update derives the prior: the median of all flows and of cold, held back by the rule in the package comment.
 func (rs *ratios) update() {
 	middle := (rs.flows + 1) / 2 // votes on each side of the median, with cold's one or two
 	above, below, at := int64(0), int64(0), bucketOf(rs.cold)
@@ -75,9 +75,8 @@ func (rs *ratios) update() {
 	}
 }
 
-// pulled returns the prior where the median lies on one side of cold, and is the k-th flow from there outwards: so
-// many would have to change their mind to bring it back. The i-th of them takes the prior to its own ratio, or by one
-// step.
+// pulled returns the prior if the median lies on one side of cold, at the k-th flow outwards: k flows would have to
+// change to bring it back. The i-th of them moves the prior to its own ratio, or by one step.
 func (rs *ratios) pulled(k int64, side int) ratio {
 	prior := rs.cold
 	for b := bucketOf(rs.cold) + side; k > 0; b += side {

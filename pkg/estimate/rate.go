@@ -2,17 +2,17 @@ package estimate
 
 import "time"
 
-// rate is how fast an answer is produced, in thousandths of a token per second. Its range is 1 to maxRate; 0 is none.
+// rate is the speed of producing an answer, in thousandths of a token per second. Its range is 1 to maxRate; 0 is none.
 type rate int64
 
 const (
 	maxRate = 1<<30 - 1
-	// An answer of fewer tokens, or in less time, does not tell how fast it was produced.
+	// An answer with fewer tokens, or in less time, gives no rate.
 	leastRateTokens = 16
 	leastRateTime   = 100 * time.Millisecond
 )
 
-// over returns the number of tokens that come in a time, rounded up.
+// over returns the number of tokens produced in a time, rounded up.
 func (r rate) over(d time.Duration) int64 {
 	ms := min(max(d.Milliseconds(), 0), 1<<32) // seven weeks
 	return bounded(ceilDiv(int64(r)*ms, 1_000_000))
@@ -36,7 +36,7 @@ type rates struct {
 	buckets [30*scaleOctave + 1]uint16 // MaxFlows fits
 }
 
-// move replaces the rate of a flow, which is 0 if it had none, or has none yet.
+// move replaces the rate of a flow; 0 means none.
 func (rs *rates) move(have *rate, to rate) {
 	rs.count(*have, -1)
 	rs.count(to, 1)
@@ -50,7 +50,7 @@ func (rs *rates) count(r rate, by int64) {
 	}
 }
 
-// median returns the middle rate, of two the higher one, or 0 if there is none.
+// median returns the middle rate, the higher of two, or 0 if there is none.
 func (rs *rates) median() rate {
 	left := rs.flows/2 + 1
 	if rs.flows == 0 {
@@ -64,11 +64,11 @@ func (rs *rates) median() rate {
 	return 0 // not reached: the buckets hold all flows
 }
 
-// coldRate returns the rate of answers of which nothing is known.
+// coldRate returns the rate of unknown answers.
 func (c *Config) coldRate() rate { return rate(c.ColdRate * 1000) }
 
-// chargedRate returns the rate by which an answer to r is charged that has ended without usage: the flow's own, or the
-// model's median if that is higher, so that a flow that has read slowly does not leave fast answers for less.
+// chargedRate returns the rate for charging an answer to r that ended without usage: the flow's own, or the model's
+// median if that is higher. So a flow that has read slowly does not leave fast answers at a lower cost.
 func (e *Estimator) chargedRate(r *Request) rate {
 	var fastest rate
 	if m := e.models[r.Model]; m != nil {
@@ -83,8 +83,8 @@ func (e *Estimator) chargedRate(r *Request) rate {
 	return fastest
 }
 
-// learnedRate returns the rate by which an answer that has ended without usage tells its length: the flow's own, or
-// ColdRate. No other flow has a part in it.
+// learnedRate returns the rate for learning the length of an answer that ended without usage: the flow's own, or
+// ColdRate. No other flow influences it.
 func (e *Estimator) learnedRate(x *entry) rate {
 	if x.rate == 0 {
 		return e.cfg.coldRate()

@@ -2,7 +2,7 @@ package estimate
 
 import "slices"
 
-// The bounds of the memory: so many flows, with so many models each.
+// The bounds of the memory: flows, and models for each flow.
 const (
 	MaxFlows  = 4096
 	MaxModels = 8
@@ -21,10 +21,10 @@ type entry struct {
 type flow struct {
 	name        string
 	entries     []*entry
-	newer, past *flow // by latest usage; past is the one before it
+	newer, past *flow // by latest usage; past is the flow before it
 }
 
-// table finds entries, and knows the flow that has gone longest without usage.
+// table finds entries, and orders flows by their latest usage.
 type table struct {
 	flows          map[string]*flow
 	newest, oldest *flow
@@ -44,8 +44,8 @@ func (t *table) find(name, model string) *entry {
 	return nil
 }
 
-// take returns the entry of a flow and model, now with the latest usage. A new one has no model yet. The entries that
-// had to leave for it are left.
+// take returns the entry of a flow and model, and makes it the latest used. A new entry has no model yet. left are the
+// entries that had to leave for it.
 func (t *table) take(name, model string) (x *entry, left []*entry) {
 	f := t.flows[name]
 	if f == nil {

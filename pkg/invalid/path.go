@@ -16,7 +16,7 @@ type Key string
 // At returns the path of these steps.
 func At(steps ...any) Path { return steps }
 
-// At returns the path of these steps from where p leads.
+// At returns p extended by these steps.
 func (p Path) At(steps ...any) Path { return slices.Concat(p, steps) }
 
 // String returns the path in Go's notation: Tiers[3].QueueSize, Weights["team-a"].
@@ -34,7 +34,7 @@ func (p Path) Pattern() string {
 	return p.text(func(any) string { return "[]" })
 }
 
-// Elements returns the indexes and keys of the path, in order: those that Pattern omits.
+// Elements returns the indexes and keys of the path, in order, which Pattern omits.
 func (p Path) Elements() []any {
 	return slices.DeleteFunc(slices.Clone(p), func(step any) bool {
 		_, field := step.(string)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Problem is one thing that is wrong with one field.
+// Problem is one problem of one field.
 type Problem struct {
 	// Path leads to the field.
 	Path Path
@@ -21,10 +21,10 @@ type Problem struct {
 	args   []any
 }
 
-// Shown is a Value that messages show as it is, without quotes: "33 tiers", "[]".
+// Shown is a Value shown in messages without quotes: "33 tiers", "[]".
 type Shown string
 
-// Found returns the value as messages show it, empty if the wanted text names it.
+// Found returns the value's text in messages, empty if the wanted text names it.
 func (p Problem) Found() string {
 	if p.Value == nil {
 		return ""
@@ -32,8 +32,7 @@ func (p Problem) Found() string {
 	return Text(p.Value)
 }
 
-// Want returns what is wanted of the field, such as "must be at least 1". The function names the other fields that the
-// text mentions.
+// Want returns the field's requirement, such as "must be at least 1". The function names the other fields in the text.
 func (p Problem) Want(name func(Path) string) string {
 	args := make([]any, len(p.args))
 	for i, arg := range p.args {
@@ -61,7 +60,7 @@ func (p Problem) Text(name func(Path) string) string {
 	return text + p.Want(name)
 }
 
-// Text returns a value as messages show it: text in quotes, a duration without its zero parts (5m for 5m0s).
+// Text returns a value's text in messages: text in quotes, a duration without its zero parts (5m for 5m0s).
 func Text(value any) string {
 	switch v := value.(type) {
 	case Shown:
@@ -82,8 +81,7 @@ func Text(value any) string {
 	}
 }
 
-// Problems lists everything that is wrong with a Config, in the order of the checks. A Validate fills one and returns
-// its Err.
+// Problems lists all problems of a Config, in the order of the checks. A Validate fills one and returns its Err.
 type Problems []Problem
 
 // Add adds a problem. The format and its arguments state the permitted values; an argument that is a Path stands for
@@ -108,8 +106,8 @@ func (ps *Problems) Under(at Path, err error) {
 	}
 }
 
-// Of returns the problems of an error that a Validate returned, wrapped or not; none for nil. It panics for an error of
-// any other kind, which would be lost.
+// Of returns the problems of a Validate's error, wrapped or not; none for nil. It panics for any other error, which
+// would be lost.
 func Of(err error) Problems {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		if ps, ok := inner.(Problems); ok { //nolint:errorlint // what several errors are joined to is not searched

@@ -45,10 +45,10 @@ func OneOf(ps *Problems, at Path, word string, known []string) bool {
 	return false
 }
 
-// Names checks names, each of which must be given and differ from those before it. The zero value is ready to use.
+// Names checks that names are not empty and are unique. The zero value is ready to use.
 type Names struct{ seen map[string]bool }
 
-// Check requires a name that is given and that no earlier Check had.
+// Check requires a name that is not empty and differs from those of earlier Checks.
 func (n *Names) Check(ps *Problems, at Path, name string) bool {
 	switch {
 	case name == "":

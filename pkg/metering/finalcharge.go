@@ -6,25 +6,25 @@ import (
 	"github.com/weir-epp/weir/pkg/estimate"
 )
 
-// End is how a request has ended.
+// End describes the end of a request.
 type End struct {
-	// Report is the usage that its answer has reported.
+	// Report is the usage reported in its answer.
 	Report
-	// Status is that of the response; 0 if it was not seen.
+	// Status is the response's status; 0 if it was not seen.
 	Status int
 	// Unsent is set if the request reached no engine.
 	Unsent bool
-	// Answered is set if the answer has begun, and is none of an error.
+	// Answered is set if the answer has begun and is not an error.
 	Answered bool
-	// Produced is the time for which the engine has worked on the answer, and Took the time from the answer's first
-	// byte to its end; 0 if that does not say how fast it was produced.
+	// Produced is the time for which the engine has worked on the answer. Took is the time from the answer's first byte
+	// to its end; 0 if the answer was not sent while it was produced.
 	Produced, Took time.Duration
 }
 
-// Basis is the rule by which a request was charged in the end.
+// Basis is the rule for a request's final charge.
 type Basis uint8
 
-// The rules, as the package comment has them.
+// The rules; see the package comment.
 const (
 	ByUsage Basis = iota
 	ByNothing
@@ -41,7 +41,7 @@ func (m *Meter) End(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	return cost, basis
 }
 
-// outputAt returns the number of tokens of an answer that are charged for a request whose prompt was fixed.
+// outputAt returns the charged number of answer tokens for a request with a fixed prompt.
 func (c *Charge) outputAt(e *End, basis Basis) int64 {
 	switch basis {
 	case ByUsage:
@@ -85,6 +85,6 @@ func (m *Meter) end(c *Charge, e *End, now time.Time) (estimate.Cost, Basis) {
 	return cost, ByTime
 }
 
-// refused reports whether a response without usage says that the engine refused the request. That does not say that it
-// did nothing: some check an answer when it is complete.
+// refused reports whether a response without usage means that the engine refused the request. The engine may still have
+// worked: some check an answer when it is complete.
 func refused(status int) bool { return status/100 == 4 || status == 503 }

@@ -13,7 +13,7 @@ type Meter struct {
 	seen      seen
 }
 
-// Configure changes the configuration, which is valid. Everything that was learned remains.
+// Configure changes the configuration, which must be valid. Learned values remain.
 func (m *Meter) Configure(cfg estimate.Config) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -24,8 +24,8 @@ func (m *Meter) Configure(cfg estimate.Config) {
 	m.estimator.Configure(cfg)
 }
 
-// Begin charges a request its estimate. The configuration is the one that its charge goes by to the end. With looseLimit
-// r.MaxOutput bounds the estimate only.
+// Begin charges a request its estimate. cfg applies to the charge until its end. With looseLimit r.MaxOutput bounds the
+// estimate only.
 func (m *Meter) Begin(r estimate.Request, looseLimit bool, cfg *estimate.Config) *Charge {
 	c := &Charge{request: r, cfg: cfg}
 	m.mu.Lock()

@@ -2,16 +2,16 @@ package metering
 
 import "github.com/weir-epp/weir/pkg/extproc/usage"
 
-// Way is how the usage of an answer has come.
+// Way is the source of an answer's usage.
 type Way string
 
 // The ways.
 const (
-	Trailers Way = "trailers" // Envoy has read it, and tells it in trailers
-	Body     Way = "body"     // Weir has read it in the response body
+	Trailers Way = "trailers" // read by Envoy, and sent in trailers
+	Body     Way = "body"     // read by Weir in the response body
 )
 
-// Reading has the usage of one response, as far as it has passed. The zero value knows nothing, and reads no body.
+// Reading has the usage of one response so far. The zero value has none, and reads no body.
 type Reading struct {
 	reader *usage.Reader // nil if the body is not read
 	told   usage.Tokens  // by Envoy
@@ -39,17 +39,17 @@ func (r *Reading) End() { r.ended = true }
 // Tell notes the whole usage, as Envoy has read it.
 func (r *Reading) Tell(t usage.Tokens) { r.told, r.isTold = t, true }
 
-// Report is the usage that a response has reported.
+// Report is the usage reported in a response.
 type Report struct {
 	usage.Tokens
-	// Known is set if that is the whole usage, and Whole if the response was seen to its end.
+	// Known is set if the report is the whole usage, and Whole if the response was seen to its end.
 	Known, Whole bool
-	// By is the way by which it has come, if it is known.
+	// By is the source of the usage, if known.
 	By Way
 }
 
-// Report returns the usage known by now. With promptOnly the answer has no output. What Envoy has told goes before what
-// was read here.
+// Report returns the usage so far. With promptOnly the answer has no output. Usage from Envoy takes precedence over
+// usage read here.
 func (r *Reading) Report(promptOnly bool) Report {
 	p := Report{Whole: r.ended, By: Body}
 	switch {

@@ -9,14 +9,14 @@ import (
 type Charge struct {
 	request   estimate.Request
 	estimated estimate.Estimate
-	// streamed is the output that was charged because more of it was seen than estimated, in tokens.
+	// streamed is the output charged because more was seen than estimated, in tokens.
 	streamed int64
 	// expected is the number of tokens of the prompt that the engine is expected to have cached.
 	expected int64
-	// fixed is set if the prompt's charge was fixed, to so many uncached tokens.
+	// fixed is set if the prompt's charge is fixed to a number of uncached tokens.
 	fixed    bool
 	uncached int64
-	// used is the number of tokens that the request has used, at its end.
+	// used is the number of tokens used, at the request's end.
 	used int64
 	cfg  *estimate.Config
 }
@@ -24,15 +24,15 @@ type Charge struct {
 // Uses returns the estimated numbers of tokens of the prompt and the answer.
 func (c *Charge) Uses() int64 { return c.estimated.Input + c.estimated.Output }
 
-// Used returns the numbers of tokens of the prompt and the answer, after Meter.End: by their usage, or by the charge
-// without one; 0 if the engine refused the request.
+// Used returns the number of tokens of prompt and answer after Meter.End: from the usage, or without one from the
+// charge; 0 if the engine refused the request.
 func (c *Charge) Used() int64 { return c.used }
 
 // Estimated returns the estimate, raised by reports.
 func (c *Charge) Estimated() estimate.Estimate { return c.estimated }
 
-// AtLeast notes a report of an answer that has not come to its end: the request has used no less than that. A report of
-// the prompt is exact, and replaces a lower estimate.
+// AtLeast notes a report of an unfinished answer as a lower limit of the request's use. A report of the prompt is
+// exact, and replaces a lower estimate.
 func (c *Charge) AtLeast(t usage.Tokens) {
 	if t.Input > 0 {
 		c.request.Tokens = t.Input
@@ -41,8 +41,8 @@ func (c *Charge) AtLeast(t usage.Tokens) {
 	c.streamed = max(c.streamed, t.Output)
 }
 
-// Expect notes that the request goes to an engine that is taken to have so many tokens of its prompt cached, and reports
-// whether the request costs less by that. If so, it returns the lower cost. Its part of the stock stays.
+// Expect notes that the request's engine is expected to have cached tokens of its prompt, and reports whether the
+// request costs less. If so, it returns the lower cost. Its part of the stock does not change.
 func (c *Charge) Expect(cached int64) (cost estimate.Cost, less bool) {
 	if c.fixed {
 		return 0, false
@@ -52,16 +52,15 @@ func (c *Charge) Expect(cached int64) (cost estimate.Cost, less bool) {
 	return cost, cost < c.estimated.Cost
 }
 
-// Fix fixes the prompt's charge to its uncached tokens at its arrival, when the best engine that it may use had so many
-// of them cached. Neither the engine that it goes to nor a report of its prompt changes that any more; cached tokens
-// cost nothing. Its answer is charged as always, which is nothing with an output weight of 0. It returns the cost, at
-// least 1.
+// Fix fixes the prompt's charge to its uncached tokens at its arrival; cached is the most at any engine that it may
+// use. Neither the chosen engine nor a report of its prompt changes this charge; cached tokens cost nothing. The answer
+// is charged as usual, with an output weight of 0 nothing. It returns the cost, at least 1.
 func (c *Charge) Fix(cached int64) estimate.Cost {
 	c.fixed, c.uncached = true, c.estimated.Input-max(0, min(cached, c.estimated.Input))
 	return c.costWith(c.estimated.Output)
 }
 
-// costWith returns the cost with an answer of so many tokens, as far as is known.
+// costWith returns the present cost with an answer of this length.
 func (c *Charge) costWith(output int64) estimate.Cost {
 	if c.fixed {
 		return c.cfg.Weights.Cost(estimate.Usage{Input: c.uncached, Output: output})
@@ -69,9 +68,8 @@ func (c *Charge) costWith(output int64) estimate.Cost {
 	return c.cfg.Weights.Cost(estimate.Usage{Input: c.estimated.Input, Cached: c.expected, Output: output})
 }
 
-// Outgrown reports whether an answer of which so many tokens were seen is longer than its charge. If so, it returns the
-// raised cost, and the tokens of the stock, for an eighth and 16 tokens more than was seen, so that not every token raises
-// them.
+// Outgrown reports whether an answer with this number of tokens seen is longer than its charge. If so, it returns the
+// raised cost and stock, for an eighth plus 16 tokens more than seen, so that not every token raises them.
 func (c *Charge) Outgrown(seen int64) (cost, stock estimate.Cost, raised bool) {
 	charged := max(c.estimated.Output, c.streamed)
 	if seen <= charged || charged >= c.request.MostOutput() {

@@ -5,12 +5,12 @@ import "time"
 // lastAnswers is the largest number of answers that Seen counts.
 const lastAnswers = 1000
 
-// Seen counts the sources of usage of the requests that were charged in tokens.
+// Seen counts the sources of usage of requests charged in tokens.
 type Seen struct {
-	// Last is when usage last came by each way; one by which none has come is missing.
+	// Last is when usage last came from each source; a source without any is missing.
 	Last map[Way]time.Time
-	// Answers is the number of the last requests that have ended, at most 1,000, but for those of which nothing was
-	// served; Unknown is the number of these without usage.
+	// Answers is the number of last ended requests, at most 1,000, without those of which nothing was served; Unknown
+	// is the number of these without usage.
 	Answers, Unknown int
 }
 

@@ -5,22 +5,22 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// DefaultTokens is the size that a KV cache is taken to have while it is not known.
+// DefaultTokens is the assumed size of a KV cache of unknown size.
 const DefaultTokens = 1_000_000
 
-// maxTokens is the largest KV cache that counts. With it an endpoint has an eighth of the default MaxNodes, however much
-// its metrics claim.
+// maxTokens caps the size of a KV cache. So an endpoint has at most an eighth of the default MaxNodes, whatever its
+// metrics claim.
 const maxTokens = 1 << 26
 
 // tokensPerNode is the number of tokens of a block, except the few large ones.
 const tokensPerNode = body.BlockBytes / body.BytesPerToken
 
-// minNodes is the least that an endpoint's limit is, as far as its own cache goes.
+// minNodes is the least limit of an endpoint by its own cache.
 const minNodes = 64
 
 // Config bounds an index.
 type Config struct {
-	// MaxNodes is the most blocks of all endpoints together, at least 1. Each takes some 50 bytes.
+	// MaxNodes is the most blocks of all endpoints together, at least 1. A block takes some 50 bytes.
 	MaxNodes int
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Prefix is a prompt as the index sees it.
+// Prefix is a prompt in the index's form.
 type Prefix = body.Blocks
 
-// Index remembers which endpoint was last given which blocks of prompts. All methods may be called concurrently.
+// Index remembers the blocks of prompts that each endpoint was given last. All methods may be called concurrently.
 type Index struct {
 	changing sync.Mutex // held while endpoints are changed, before mu
 
@@ -22,7 +22,7 @@ type Index struct {
 	config  Config
 	nodes   slab
 	table   table  // of the nodes, by block and endpoint
-	holders counts // the number of endpoints that have a block
+	holders counts // the number of endpoints with each block
 	engines map[scheduling.EndpointID]*engine
 	order   []*engine // ascending by ID
 	totals  Totals
@@ -34,19 +34,19 @@ type Index struct {
 // engine is the index's part of one endpoint.
 type engine struct {
 	id     scheduling.EndpointID
-	name   uint64 // hash of its key, by which replicas rank it alike
+	name   uint64 // hash of its key, for a ranking equal in all replicas
 	key    string
-	leaves bool  // nothing is added any more
+	leaves bool  // no more blocks are added
 	tokens int64 // of its KV cache; 0: unknown
-	sized  int64 // the same by its KV events, which goes before it; 0: unknown
-	// Its engine's counters, as it has last told them.
+	sized  int64 // the same by its KV events, which takes precedence; 0: unknown
+	// Its engine's counters in the last report.
 	produced, preemptions int64
 
 	shrunk uint8  // how often its limit was halved
 	limit  int    // nodes
-	got    uint64 // nodes that it was given so far
+	got    uint64 // nodes added so far
 	all    share
-	owned  [owners]share // the blocks that one flow alone has asked for
+	owned  [owners]share // the blocks that only one flow has asked for
 	trust  trust
 }
 
@@ -62,9 +62,9 @@ type Endpoint struct {
 	ID scheduling.EndpointID
 	// Key is its identity. Another key under the same ID is another engine, with an empty cache.
 	Key string
-	// Tokens is the size of its KV cache in tokens; 0 means that it is not known, or as its engine has told.
+	// Tokens is the size of its KV cache in tokens; 0 means unknown, or as reported by its engine.
 	Tokens int64
-	// Ready is false while it may not be picked: it may restart, so nothing is kept of it.
+	// Ready is false while it must not be picked. It may restart then, so its blocks are dropped.
 	Ready bool
 }
 
@@ -118,8 +118,8 @@ func (x *Index) leaving(pool []Endpoint) (gone []*engine) {
 	return gone
 }
 
-// SetSignals takes the signals of an endpoint's engine. An engine whose counters fall has restarted, and has nothing
-// cached. A cache that is larger or smaller by more than an eighth has another limit.
+// SetSignals takes the signals of an endpoint's engine. An engine whose counters fall has restarted with an empty
+// cache. A cache that differs by more than an eighth gets another limit.
 func (x *Index) SetSignals(id scheduling.EndpointID, s scheduling.Signals) {
 	x.changing.Lock()
 	defer x.changing.Unlock()
@@ -147,8 +147,8 @@ func (x *Index) SetSignals(id scheduling.EndpointID, s scheduling.Signals) {
 	}
 }
 
-// Resize sets the number of tokens for which an endpoint's KV cache has room, by the blocks that it has stored and
-// removed. It goes before the size that its engine or its source states.
+// Resize sets the size of an endpoint's KV cache in tokens, by the blocks that it has stored and removed. It takes
+// precedence over the size stated by its engine or its source.
 func (x *Index) Resize(id scheduling.EndpointID, tokens int64) {
 	x.changing.Lock()
 	defer x.changing.Unlock()
@@ -163,7 +163,7 @@ func (x *Index) Resize(id scheduling.EndpointID, tokens int64) {
 	}
 }
 
-// bound sets the limit of every endpoint: as many nodes as cover twice its KV cache, less if all together are too many. The
+// bound sets the limit of every endpoint: nodes for twice its KV cache, or fewer if all together are too many. The
 // caller holds changing.
 func (x *Index) bound() {
 	var all []*engine
@@ -188,7 +188,7 @@ func (x *Index) bound() {
 	}
 }
 
-// piece is the number of nodes dropped while no other caller can ask: some tenth of a millisecond.
+// piece is the number of nodes dropped while holding the lock, about a tenth of a millisecond.
 const piece = 1000
 
 // locked calls f while it holds the lock.
@@ -209,8 +209,7 @@ func (x *Index) Clear(id scheduling.EndpointID) {
 	}
 }
 
-// forget drops the nodes that an endpoint has, in pieces. Blocks that it is given meanwhile may stay. The caller holds
-// changing.
+// forget drops an endpoint's nodes, in pieces. Blocks added meanwhile may stay. The caller holds changing.
 func (x *Index) forget(e *engine) {
 	left := 0
 	x.locked(func() { left, e.trust = e.all.size(), trust{} })
@@ -225,11 +224,11 @@ func (x *Index) forget(e *engine) {
 	}
 }
 
-// insert notes that the endpoint gets a prompt. Blocks that it had are proven: they have been asked for again.
+// insert notes that the endpoint gets a prompt. Its earlier blocks become proven: they have been asked for again.
 func (x *Index) insert(e *engine, p *Prefix) {
 	keys := p.Keys[:min(len(p.Keys), e.limit)]
 	owner, now := ownerOf(p.Flow), e.now()
-	for i, key := range slices.Backward(keys) { // the deepest first, so that a block is never older than those that follow it
+	for i, key := range slices.Backward(keys) { // the deepest first, so that a block is never older than its successors
 		if at := x.find(key, e.id); at != 0 {
 			n := x.nodes.at(at)
 			x.pull(e, at)
@@ -257,8 +256,8 @@ func (x *Index) insert(e *engine, p *Prefix) {
 	x.shrink(e, len(keys))
 }
 
-// takeBack takes out the blocks that only the caller has asked for, from the deepest on. Nothing is done if that is not
-// the last of a prompt's any more, because others may follow it.
+// takeBack removes the blocks that only the caller has asked for, from the deepest on. It does nothing if the deepest
+// is no longer the last of a prompt, because other blocks may follow it.
 func (x *Index) takeBack(e *engine, keys []uint64) {
 	keys = keys[:min(len(keys), e.limit)]
 	for i, key := range slices.Backward(keys) {
@@ -282,7 +281,7 @@ func (x *Index) find(key uint64, e scheduling.EndpointID) uint32 {
 	return x.table.find(&x.nodes, key, e)
 }
 
-// hashOf hashes a name, alike in every process.
+// hashOf hashes a name, with the same result in every process.
 func hashOf(name string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // never fails

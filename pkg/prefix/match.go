@@ -9,15 +9,14 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// leastSaved is the least number of cached tokens that counts: a block of an engine's, of which part is never cached.
+// leastSaved is the least number of cached tokens that counts: an engine's block, the unit of its cache.
 const leastSaved = 16
 
-// first is the number of blocks, beyond those that all endpoints have, that decide the best place of a cold prompt.
+// first is the number of blocks, beyond those at all endpoints, that rank endpoints for a cold prompt.
 const first = 4
 
-// Match returns the part of the prompt that each of the endpoints has, which are ascending by ID. Of a part that more
-// than scheduling.MaxAbove have, but not all, it names so many of them, others for each prompt; the rest have the
-// floor.
+// Match returns the part of the prompt at each of the endpoints, which must be ascending by ID. Of a part at more than
+// scheduling.MaxAbove endpoints, but not all, it names MaxAbove of them, varying by prompt; the rest get the floor.
 func (x *Index) Match(p *Prefix, endpoints []scheduling.EndpointID) scheduling.Ratings {
 	r := scheduling.Ratings{Prompt: p.Tokens}
 	x.mu.Lock()
@@ -38,18 +37,18 @@ func (x *Index) Match(p *Prefix, endpoints []scheduling.EndpointID) scheduling.R
 	return r
 }
 
-// depth returns the number of blocks from the first on that at least so many endpoints have.
+// depth returns the number of leading blocks held by at least this number of endpoints.
 func (x *Index) depth(p *Prefix, endpoints int) int {
 	return sort.Search(len(p.Keys), func(i int) bool { return x.holders.of(p.Keys[i]) < endpoints })
 }
 
-// floor returns the number of blocks from the first on that all of these endpoints have.
+// floor returns the number of leading blocks held by all of these endpoints.
 func (x *Index) floor(p *Prefix, endpoints []scheduling.EndpointID) int {
 	base := x.depth(p, len(endpoints))
 	if len(endpoints) == len(x.order) {
 		return base
 	}
-	for _, id := range endpoints { // the others in the pool may be those that have it
+	for _, id := range endpoints { // the holders may be other endpoints of the pool
 		if base == 0 {
 			break
 		}
@@ -66,8 +65,8 @@ func (x *Index) has(p *Prefix, id scheduling.EndpointID, least, most int) int {
 	return least + sort.Search(most-1-least, func(i int) bool { return x.find(p.Keys[least+i], id) == 0 })
 }
 
-// above returns the endpoints that have more than the first base blocks, and the tokens of each. None has more than
-// deepest, and no more than scheduling.MaxAbove have more than wide.
+// above returns the endpoints with more than base leading blocks, and the tokens of each. None has more than deepest
+// blocks, and at most scheduling.MaxAbove have more than wide.
 func (x *Index) above(p *Prefix, endpoints []scheduling.EndpointID, base, wide, deepest int) (above []scheduling.Cached) {
 	add := func(id scheduling.EndpointID, blocks int) {
 		if tokens := counted(p.TokensIn(blocks)); tokens > 0 && len(above) < scheduling.MaxAbove {
@@ -96,15 +95,15 @@ func (x *Index) above(p *Prefix, endpoints []scheduling.EndpointID, base, wide, 
 	return above
 }
 
-// probe is a look-up that is not over: the next node to compare.
+// probe is a look-up in progress: the next node to compare.
 type probe struct {
 	id   scheduling.EndpointID
 	node uint32
 }
 
-// holding returns those of the endpoints that have a block, ascending. Few do: most look-ups are in vain, after no, one or two
-// nodes. One look-up after the other, a processor guesses wrong where each ends; so all take their first step, then the rest
-// of them their second.
+// holding returns the endpoints with a block, ascending. Most look-ups find nothing, after at most two nodes. With one
+// look-up after the other, a processor mispredicts the end of each; so all take their first step, then the remaining
+// ones their second.
 func (x *Index) holding(key uint64, endpoints []scheduling.EndpointID) []scheduling.EndpointID {
 	x.probes = slices.Grow(x.probes[:0], len(endpoints))
 	probes, left := x.probes[:len(endpoints)], 0
@@ -142,7 +141,7 @@ func counted(tokens int64) int64 {
 	return tokens
 }
 
-// near returns the endpoints where a cold prompt is best put, by highest random weight: every replica names the same.
+// near returns the best endpoints for a cold prompt, by highest random weight, the same in every replica.
 func (x *Index) near(key uint64, endpoints []scheduling.EndpointID) []scheduling.EndpointID {
 	var weights [scheduling.MaxNear]uint64
 	best := make([]scheduling.EndpointID, 0, scheduling.MaxNear)

@@ -2,7 +2,7 @@ package prefix
 
 import "github.com/weir-epp/weir/pkg/scheduling"
 
-// node says that an endpoint has a block. It has 32 bytes.
+// node is a block at an endpoint. It has 32 bytes.
 type node struct {
 	key   uint64 // the first 48 bits of the block's key, and below them the marks
 	at    scheduling.EndpointID
@@ -16,7 +16,7 @@ type links struct{ newer, older uint32 }
 // The marks of a node.
 const (
 	provenMark = 1 << 0 // it is among the proven ones
-	againMark  = 1 << 1 // it was asked for again, ever
+	againMark  = 1 << 1 // it was ever asked for again
 	lastMark   = 1 << 2 // it was the last block of the prompt that brought it
 
 	ownerShift, ownerBits = 3, 6 // the number of its owner; 0: several flows have asked for it
@@ -25,7 +25,7 @@ const (
 	marks = 1<<16 - 1
 )
 
-// is reports whether the node is the one of a block and an endpoint.
+// is reports whether the node is this block at this endpoint.
 func (n *node) is(key uint64, e scheduling.EndpointID) bool { return (n.key^key)>>16 == 0 && n.at == e }
 
 func (n *node) has(mark uint64) bool { return n.key&mark != 0 }

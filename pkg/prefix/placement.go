@@ -2,18 +2,18 @@ package prefix
 
 import "github.com/weir-epp/weir/pkg/scheduling"
 
-// Totals are the index's counts since its start, in tokens of prompts that were placed.
+// Totals are the index's counts since its start, in tokens of placed prompts.
 type Totals struct {
-	// Prompt is their length, Best the part at the endpoint that had most of each, and Chosen the part at the chosen
-	// one.
+	// Prompt is their length, Best the part cached at the best endpoint for each prompt, and Chosen the part at the
+	// chosen endpoint.
 	Prompt, Best, Chosen int64
-	// Reported is the part that engines have reported as cached.
+	// Reported is the part reported as cached by engines.
 	Reported int64
 	// Distrusted is how often an endpoint's index was halved and cleared, because its engine reported much less.
 	Distrusted int64
 }
 
-// Size is how large the index is.
+// Size is the size of the index.
 type Size struct {
 	// Nodes is the number of blocks by endpoint.
 	Nodes int
@@ -31,8 +31,8 @@ type Placement struct {
 	Reports bool
 }
 
-// Believed returns the number of tokens of the prompt that a charge may take for cached: those that the endpoint was
-// expected to have, or 0 if it has never reported any, since the expectation could not be verified.
+// Believed returns the number of prompt tokens that a charge may take as cached: the endpoint's expected ones, or 0 if
+// it has never reported any, since the expectation could not be verified.
 func (p *Placement) Believed() int64 {
 	if !p.Reports {
 		return 0
@@ -40,7 +40,7 @@ func (p *Placement) Believed() int64 {
 	return p.Expected
 }
 
-// Place notes that the prompt was granted the endpoint, by the ratings that Match has returned for it.
+// Place notes that the prompt was granted the endpoint, with its ratings from Match.
 func (x *Index) Place(p *Prefix, r *scheduling.Ratings, id scheduling.EndpointID) Placement {
 	placed := Placement{endpoint: id, prefix: p, Expected: r.Cached(id)}
 	x.mu.Lock()
@@ -55,7 +55,7 @@ func (x *Index) Place(p *Prefix, r *scheduling.Ratings, id scheduling.EndpointID
 	return placed
 }
 
-// PlaceAlso notes that another endpoint reads the prompt as well, for the one that it was granted.
+// PlaceAlso notes that another endpoint also reads the prompt, for the granted one.
 func (x *Index) PlaceAlso(p *Prefix, id scheduling.EndpointID) Placement {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -65,8 +65,8 @@ func (x *Index) PlaceAlso(p *Prefix, id scheduling.EndpointID) Placement {
 	return Placement{endpoint: id, prefix: p}
 }
 
-// TakeBack takes a prompt out again that no engine has read: it failed, or was preempted before it was sent. Blocks that
-// others have asked for meanwhile stay.
+// TakeBack removes a prompt that no engine has read: it failed, or was preempted before it was sent. Blocks asked for
+// by others meanwhile stay.
 func (x *Index) TakeBack(placed Placement) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,7 +82,7 @@ func (x *Index) Totals() Totals {
 	return x.totals
 }
 
-// Size returns how large the index is.
+// Size returns the size of the index.
 func (x *Index) Size() Size {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -6,7 +6,7 @@ type list struct {
 	n          int32
 }
 
-// push makes a node the newest. by says which of its links the list has.
+// push makes a node the newest. by selects the list's links in the node.
 func (l *list) push(s *slab, n uint32, by int) {
 	s.at(n).links[by] = links{older: l.head}
 	if l.head != 0 {
@@ -33,8 +33,8 @@ func (l *list) remove(s *slab, n uint32, by int) {
 	l.n--
 }
 
-// share is the nodes of an endpoint, or those of them that have one owner. No block in either list is older there than one
-// that follows it in a prompt, and no fresh one is followed by a proven one.
+// share is the nodes of an endpoint, or of one owner at an endpoint. In either list no block is older than its
+// successor in a prompt, and no fresh block has a proven successor.
 type share struct{ fresh, proven list }
 
 func (h *share) size() int { return int(h.fresh.n + h.proven.n) }
@@ -55,12 +55,12 @@ func (h *share) oldest() uint32 {
 	return h.proven.tail
 }
 
-// Owners. A flow is one of 63, by its hash; those with one number are one flow here. Owner 0 is nobody.
+// Owners. A flow has one of 63 numbers, by its hash; flows with one number are one owner. Owner 0 is none.
 const (
 	owners = 1 << ownerBits
-	// freeShare is the part of an endpoint's limit that a flow may have whatever others need.
+	// freeShare is the part of an endpoint's limit that a flow may always have: a sixteenth.
 	freeShare = 16
-	// oldAge is the age from which a node is older than any engine's cache, in quarters of the endpoint's limit.
+	// oldAge is the age at which a node is older than any engine's cache, in quarters of the endpoint's limit.
 	oldAge = 16
 )
 
@@ -93,15 +93,15 @@ func (x *Index) pull(e *engine, i uint32) {
 // now returns the time at an endpoint: the blocks that it got so far, in quarters of its limit.
 func (e *engine) now() uint64 { return e.got / uint64(max(1, e.limit/4)) & (1<<ageBits - 1) }
 
-// isOld reports whether so many other blocks came since a node was asked for that no engine has it any more.
+// isOld reports whether a node is too old to be in any engine's cache.
 func (x *Index) isOld(e *engine, i uint32) bool {
 	return (e.now()-x.nodes.at(i).age())&(1<<ageBits-1) > oldAge
 }
 
-// shrink brings an endpoint towards its limit, by so many nodes at most, and reports whether it is there. Half of the limit
-// is the most that proven blocks may have, so the rest is always there for fresh ones. The oldest block goes if it is too
-// old for any engine; else the oldest of the flow that has most of its own, if that is more than its free share; else the
-// oldest.
+// shrink brings an endpoint towards its limit, by at most most nodes, and reports whether it has reached it. Proven
+// blocks have at most half of the limit, so the rest is always free for fresh ones. The oldest block goes if it is too
+// old for any engine; else the oldest block of the flow with the most of its own, if these exceed its free share; else
+// the oldest.
 func (x *Index) shrink(e *engine, most int) (done bool) {
 	for int(e.all.proven.n) > e.limit/2 {
 		i := e.all.proven.tail
@@ -123,8 +123,8 @@ func (x *Index) shrink(e *engine, most int) (done bool) {
 	return e.all.size() <= e.limit
 }
 
-// heaviest returns the share of the flow that has most nodes of its own, and the number of them at which another one has
-// as many, or its free share begins. It returns nil if none has more than its free share.
+// heaviest returns the share of the flow with the most nodes of its own, and the number at which another flow has as
+// many, or its free share begins. It returns nil if no flow exceeds its free share.
 func (e *engine) heaviest() (heavy *share, least int) {
 	least = max(1, e.limit/freeShare)
 	for i := range e.owned {

@@ -74,8 +74,8 @@ func (t *table) remove(s *slab, n uint32) {
 	t.n--
 }
 
-// counts counts the endpoints that have a block. It is an open hash table of a block's first 48 bits and a count of 16,
-// which sticks at its most.
+// counts counts the endpoints of each block. It is an open hash table with 48 bits of a block's key and a saturating
+// count of 16 bits.
 type counts struct {
 	cells []uint64
 	shift uint8
@@ -137,7 +137,7 @@ func (c *counts) subtract(key uint64) {
 	}
 }
 
-// empty removes a cell, and moves those after it that would not be found any more.
+// empty removes a cell, and moves the cells after it that would no longer be found.
 func (c *counts) empty(i int) {
 	c.n--
 	for j := i; ; {

@@ -9,9 +9,9 @@ type trust struct {
 
 const trustWindow = 100
 
-// Report notes the number of a prompt's tokens that its engine has reported as cached. An endpoint whose engine reports
-// less than half of the expectation over 100 requests is cleared, and its limit halved; one whose engine reports three
-// quarters of it gets back a halving.
+// Report notes the number of a prompt's tokens that its engine has reported as cached. If an engine reports less than
+// half of the expectation over 100 requests, its endpoint is cleared and its limit halved; at three quarters one
+// halving is undone.
 func (x *Index) Report(placed Placement, cached int64) {
 	var e *engine
 	var distrusted, bound bool
@@ -35,8 +35,8 @@ func (x *Index) Report(placed Placement, cached int64) {
 	x.bound()
 }
 
-// hear compares a report with the expectation, and returns whether the endpoint has to be cleared, and whether its
-// limit changes.
+// hear compares a report with the expectation. It reports whether the endpoint must be cleared, and whether its limit
+// changes.
 func (e *engine) hear(expected, cached int64) (distrusted, bound bool) {
 	t := &e.trust
 	t.reports = t.reports || cached > 0
@@ -61,5 +61,5 @@ func (e *engine) hear(expected, cached int64) (distrusted, bound bool) {
 	return distrusted, distrusted || bound
 }
 
-// mostShrunk is how often a limit is halved at most.
+// mostShrunk is the most halvings of a limit.
 const mostShrunk = 6

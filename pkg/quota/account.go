@@ -8,20 +8,20 @@ import (
 	"github.com/weir-epp/weir/internal/heap"
 )
 
-// buckets is the number of buckets in a window. mostBuckets is the largest number at once: one more is being filled,
+// buckets is the number of buckets in a window. mostBuckets is the largest number at a time: one more is being filled,
 // and one may be leaving.
 const (
 	buckets     = 60
 	mostBuckets = buckets + 2
 )
 
-// bucket has the tokens that were reserved within a sixtieth of a window. Times are relative to the epoch.
+// bucket has the tokens reserved within a sixtieth of a window. Times are relative to the epoch.
 type bucket struct {
 	begin, last time.Duration // of its first and its last reservation
 	tokens      int64
 }
 
-// account has the tokens that one tenant has used lately.
+// account has the recently used tokens of one tenant.
 type account struct {
 	key     string
 	window  time.Duration // the longest of the windows in which its tokens count
@@ -30,7 +30,7 @@ type account struct {
 
 	older, newer *account // its neighbours, by their last reservation
 
-	ends   time.Duration // when its window is empty, if nothing more is used: its key in Accounts.ending
+	ends   time.Duration // when its window will be empty without further use: its key in Accounts.ending
 	number int32         // there
 }
 
@@ -50,8 +50,8 @@ func (x *account) slide(now time.Duration) {
 	x.buckets = slices.Delete(x.buckets, 0, n)
 }
 
-// widen makes the account remember at least so long a window. It remembers a longer one until it has used nothing in that: a
-// tenant with two roles does not get rid of its use by a request in the one with the shorter window.
+// widen makes the account keep at least this window. It keeps a longer window until that is empty, so a tenant with two
+// roles does not lose its use by a request in the role with the shorter window.
 func (x *account) widen(now, window time.Duration) {
 	x.window = max(x.window, window)
 	if x.slide(now); len(x.buckets) == 0 {
@@ -76,8 +76,8 @@ func (x *account) add(now, window time.Duration, tokens int64) time.Duration {
 	return now
 }
 
-// merge makes one bucket of two neighbours: of those whose time together is the smallest part of their age. So many buckets
-// come of windows of different lengths only.
+// merge merges two neighbouring buckets: those whose common time is the smallest part of their age. Only windows of
+// different lengths lead to so many buckets.
 func (x *account) merge(now time.Duration) {
 	best, bestSpan, bestAge := 0, int64(0), int64(0)
 	for i := range len(x.buckets) - 1 {
@@ -92,13 +92,13 @@ func (x *account) merge(now time.Duration) {
 	x.buckets = slices.Delete(x.buckets, best+1, best+2)
 }
 
-// takeBack stops counting tokens of the bucket that has those which began then, if it is still in the window.
+// takeBack subtracts tokens from the bucket of begin, if it is still in the window.
 func (x *account) takeBack(begin time.Duration, tokens int64) {
 	i, found := slices.BinarySearchFunc(x.buckets, begin, func(b bucket, begin time.Duration) int {
 		return cmp.Compare(b.begin, begin)
 	})
 	if !found {
-		i-- // it was merged with the one before, or has left
+		i-- // it was merged into its predecessor, or has left
 	}
 	if i >= 0 && begin <= x.buckets[i].last {
 		x.buckets[i].tokens -= tokens
@@ -106,7 +106,7 @@ func (x *account) takeBack(begin time.Duration, tokens int64) {
 	}
 }
 
-// usedIn returns the tokens that the account has used in a window, and the number of its buckets before that.
+// usedIn returns the tokens used in a window, and the number of buckets before it.
 func (x *account) usedIn(now, window time.Duration) (used int64, before int) {
 	used = x.used
 	for before < len(x.buckets) && x.buckets[before].last+window <= now {
@@ -116,7 +116,7 @@ func (x *account) usedIn(now, window time.Duration) (used int64, before int) {
 	return used, before
 }
 
-// until returns the time until the account has used at most so many tokens in a window, if none are added; 0 if it has now.
+// until returns the time until the window has at most most tokens, without further use; 0 if it has now.
 func (x *account) until(now, window time.Duration, most int64) (left time.Duration) {
 	used, i := x.usedIn(now, window)
 	for ; i < len(x.buckets) && used > most; i++ {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/internal/heap"
 )
 
-// Accounts has the accounts of all tenants that have used something in their windows.
+// Accounts has the accounts of all tenants with use in their windows.
 type Accounts struct {
 	most   int
 	known  map[string]*account
@@ -20,10 +20,10 @@ type Accounts struct {
 	now   time.Duration // since the epoch; never goes back
 }
 
-// New returns at most so many accounts, none of which has used anything.
+// New returns empty accounts, at most most of them.
 func New(most int) *Accounts { return &Accounts{most: most, known: map[string]*account{}} }
 
-// SetMost changes the largest number of accounts. Every account stays for now.
+// SetMost changes the largest number of accounts. It forgets no account at once.
 func (a *Accounts) SetMost(most int) { a.most = most }
 
 // Len returns the number of accounts.
@@ -43,12 +43,12 @@ func (h *Hold) Held() bool { return h.account != nil }
 type Standing struct {
 	// Limit is the quota, and Remaining the rest of it, at least 0; in tokens.
 	Limit, Remaining int64
-	// Reset is the time until nothing is used of it, if nothing more is.
+	// Reset is the time until the whole quota is free, without further use.
 	Reset time.Duration
 }
 
-// Reserve reserves so many tokens, at least 1, in h, which must hold nothing, and returns the account's standing after that.
-// If the window has no room for them it reserves nothing, and wait is the time until it has, if nothing more is used.
+// Reserve reserves tokens, at least 1, in h, which must hold nothing, and returns the account's standing after that. If
+// the window has no room it reserves nothing, and wait is the time until there is room without further use.
 func (a *Accounts) Reserve(now time.Time, key string, l Limit, tokens int64, h *Hold) (s Standing, wait time.Duration) {
 	a.advance(now)
 	x := a.asked(key)
@@ -63,7 +63,7 @@ func (a *Accounts) Reserve(now time.Time, key string, l Limit, tokens int64, h *
 	return x.standing(a.now, l), wait
 }
 
-// Settle settles h, if it holds anything: the request has used so many tokens, or none. It returns the account's standing
+// Settle settles h, if it holds anything, with the tokens that the request has used. It returns the account's standing
 // after that under the quota l.
 func (a *Accounts) Settle(now time.Time, h *Hold, used int64, l Limit) Standing {
 	a.advance(now)
@@ -105,7 +105,7 @@ func (a *Accounts) advance(now time.Time) {
 	a.now = max(a.now, now.Sub(a.epoch))
 }
 
-// asked returns the account of a key, which is the newest from now on.
+// asked returns the account of a key and makes it the newest.
 func (a *Accounts) asked(key string) *account {
 	x := a.known[key]
 	if x == nil {
@@ -124,7 +124,7 @@ func (a *Accounts) asked(key string) *account {
 	return x
 }
 
-// renew notes that an account's window is empty at another time.
+// renew updates the time at which an account's window is empty.
 func (a *Accounts) renew(x *account) {
 	if x.ends = x.until(a.now, x.window, 0) + a.now; a.ending.Contains(x) {
 		a.ending.Fix(x)
@@ -133,8 +133,8 @@ func (a *Accounts) renew(x *account) {
 	}
 }
 
-// forget forgets two accounts of which the windows are empty, or else, if there are too many, those that were asked for least
-// recently. The newest stays.
+// forget forgets two accounts: with empty windows or, if there are too many, the least recently asked for. The newest
+// stays.
 func (a *Accounts) forget() {
 	for range 2 {
 		x := a.ending.Min()

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Limit is a quota: the tokens that an account may use in a window. Without tokens there is none.
+// Limit is a quota: the tokens that an account may use in a window. Zero tokens mean no quota.
 type Limit struct {
 	// Tokens is from 0 (no quota) to MaxTokens.
 	Tokens int64
@@ -28,7 +28,7 @@ const (
 
 // Config has the quotas.
 type Config struct {
-	// Tenants has the quotas of tenants, by identity, and Roles those of each tenant in a role, by the role's name.
+	// Tenants has the quotas of tenants, by identity, and Roles the quota of each tenant in a role, by the role's name.
 	Tenants, Roles map[string]Limit
 	// MostAccounts is the largest number of accounts, at least 1.
 	MostAccounts int

@@ -19,7 +19,8 @@ const (
 	HTTP = "http/protobuf"
 )
 
-// Config says which spans are made, and where they go. The comments name the variables; Read returns one that is valid.
+// Config configures the spans and their export. The comments name the environment variables; Read returns a valid
+// Config.
 type Config struct {
 	// Protocol is GRPC or HTTP (OTEL_EXPORTER_OTLP_PROTOCOL).
 	Protocol string
@@ -27,23 +28,23 @@ type Config struct {
 	Endpoint string
 	// Headers go with each export; they may be secrets (OTEL_EXPORTER_OTLP_HEADERS).
 	Headers map[string]string
-	// TLS has the certificates for an https Endpoint; nil: those of the system (OTEL_EXPORTER_OTLP_CERTIFICATE, _CLIENT_KEY,
+	// TLS has the certificates for an https Endpoint; nil: the system's (OTEL_EXPORTER_OTLP_CERTIFICATE, _CLIENT_KEY,
 	// _CLIENT_CERTIFICATE).
 	TLS *tls.Config
 	// Gzip compresses exports (OTEL_EXPORTER_OTLP_COMPRESSION).
 	Gzip bool
-	// Timeout is the longest time of one attempt and its repetitions (OTEL_EXPORTER_OTLP_TIMEOUT), and ExportTimeout that of a
-	// batch (OTEL_BSP_EXPORT_TIMEOUT).
+	// Timeout bounds one attempt and its repetitions (OTEL_EXPORTER_OTLP_TIMEOUT), and ExportTimeout a batch
+	// (OTEL_BSP_EXPORT_TIMEOUT).
 	Timeout, ExportTimeout time.Duration
 	// Sampler decides which requests have spans (OTEL_TRACES_SAMPLER).
 	Sampler sdktrace.Sampler
-	// QueueSize is the number of spans that wait for their export, at most MostQueued (OTEL_BSP_MAX_QUEUE_SIZE).
+	// QueueSize is the most spans that wait for export, at most MostQueued (OTEL_BSP_MAX_QUEUE_SIZE).
 	QueueSize int
 	// BatchSize is the number of spans in an export, at most QueueSize (OTEL_BSP_MAX_EXPORT_BATCH_SIZE).
 	BatchSize int
-	// Delay is the longest time that a span waits for others (OTEL_BSP_SCHEDULE_DELAY).
+	// Delay is the longest time that a span waits for its batch (OTEL_BSP_SCHEDULE_DELAY).
 	Delay time.Duration
-	// Attributes are those of the process, service.name among them (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES).
+	// Attributes are the process's attributes, service.name among them (OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES).
 	Attributes []attribute.KeyValue
 	// Version is the version of Weir.
 	Version string
@@ -52,7 +53,7 @@ type Config struct {
 // MostQueued is the largest QueueSize. A span takes about 2 KB, and at most 6 KB.
 const MostQueued = 1 << 16
 
-// DefaultConfig returns the defaults that OpenTelemetry specifies, with the service name weir.
+// DefaultConfig returns OpenTelemetry's defaults, with the service name weir.
 func DefaultConfig() Config {
 	return Config{
 		Protocol:      GRPC,

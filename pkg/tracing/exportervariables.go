@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// exporter reads where spans go, and how.
+// exporter reads the exporter's variables.
 func (v *variables) exporter(cfg *Config) {
 	name, value := v.ofExporter("PROTOCOL")
 	switch value {
@@ -33,7 +33,7 @@ func (v *variables) exporter(cfg *Config) {
 	v.certificates(cfg)
 }
 
-// headers reads the headers of exports. They may be secrets, so no problem has their text.
+// headers reads the headers of exports. They may be secrets, so problems do not quote them.
 func (v *variables) headers(cfg *Config) {
 	name, value := v.ofExporter("HEADERS")
 	pairs, err := pairsOf(value)
@@ -51,7 +51,7 @@ func (v *variables) headers(cfg *Config) {
 	}
 }
 
-// certificates reads the files with the collector's authorities, and with the certificate that Weir shows it.
+// certificates reads the files with the collector's authorities and with Weir's own certificate.
 func (v *variables) certificates(cfg *Config) {
 	authority, authorityFile := v.ofExporter("CERTIFICATE")
 	own, ownFile := v.ofExporter("CLIENT_CERTIFICATE")

@@ -12,13 +12,13 @@ import (
 // lastExports is the longest time that exports take at the end.
 const lastExports = 2 * time.Second
 
-// The values of the label reason: why spans were dropped.
+// The values of the label reason of dropped spans.
 const (
 	queueFull    = "queue-full"
 	exportFailed = "export-failed"
 )
 
-// queue is the bounded queue of spans that wait for their export. It implements sdktrace.SpanProcessor.
+// queue is the bounded queue of spans that wait for export. It implements sdktrace.SpanProcessor.
 type queue struct {
 	// Immutable.
 	cfg      Config
@@ -30,7 +30,7 @@ type queue struct {
 	dropped            *prometheus.CounterVec
 	full, lost         prometheus.Counter
 
-	// Guarded by run's goroutine, which alone uses them.
+	// Used by run's goroutine only.
 	batch []sdktrace.ReadOnlySpan
 	fails bool // the last export failed
 }
@@ -72,8 +72,8 @@ func (*queue) Shutdown(context.Context) error { return nil }
 // ForceFlush implements sdktrace.SpanProcessor.
 func (*queue) ForceFlush(context.Context) error { return nil }
 
-// run exports batches in the context exports until ctx is done, and then the rest; lastExports later it calls cut, which ends
-// that context.
+// run exports batches in the context exports until ctx is done, and then the rest. After lastExports it calls cut,
+// which ends the context exports.
 func (q *queue) run(ctx, exports context.Context, cut func()) {
 	due := time.NewTimer(q.cfg.Delay)
 	due.Stop()
@@ -105,7 +105,7 @@ func (q *queue) run(ctx, exports context.Context, cut func()) {
 	}
 }
 
-// rest exports the spans that are left.
+// rest exports the remaining spans.
 func (q *queue) rest(ctx context.Context) {
 	for {
 		select {

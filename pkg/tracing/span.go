@@ -21,7 +21,7 @@ const (
 	pickSpan = "weir.pick"
 )
 
-// The attributes of spans. Those without the prefix weir are of OpenTelemetry's semantic conventions.
+// The attributes of spans. Names without the prefix weir are from OpenTelemetry's semantic conventions.
 const (
 	outcomeKey     = attribute.Key("weir.outcome")
 	tierKey        = attribute.Key("weir.tier")
@@ -46,7 +46,7 @@ const mostText = 256
 func (t *Tracer) Ended(r *extproc.Traced) {
 	ctx, hasParent := remote(r.Parent)
 	wait := t.wait(ctx, r)
-	if !hasParent { // so that both are of one trace
+	if !hasParent { // so that both spans have one trace
 		ctx = trace.ContextWithSpan(ctx, wait)
 	}
 	if r.Endpoint != "" {
@@ -54,13 +54,13 @@ func (t *Tracer) Ended(r *extproc.Traced) {
 	}
 }
 
-// remote returns a context with the span that a parent names, and reports whether it names one.
+// remote returns a context with the parent's span, and reports whether the parent names one.
 func remote(p extproc.Parent) (context.Context, bool) {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), carrier(p))
 	return ctx, trace.SpanContextFromContext(ctx).IsValid()
 }
 
-// carrier is a parent as the propagator reads it.
+// carrier is a parent in the propagator's form.
 type carrier extproc.Parent
 
 // Get implements propagation.TextMapCarrier.
@@ -74,14 +74,14 @@ func (c carrier) Get(key string) string {
 	return ""
 }
 
-// Set implements propagation.TextMapCarrier. Nothing is written.
+// Set implements propagation.TextMapCarrier. It does nothing.
 func (carrier) Set(string, string) {}
 
 // Keys implements propagation.TextMapCarrier.
 func (carrier) Keys() []string { return []string{"traceparent", "tracestate"} }
 
-// wait makes the span of the time before the decision: from the offer to the controller, or without one from the beginning of
-// the stream, to the grant or the rejection.
+// wait makes the span of the wait: from the offer to the controller, or without an offer from the stream's beginning,
+// to the grant or the rejection.
 func (t *Tracer) wait(ctx context.Context, r *extproc.Traced) trace.Span {
 	_, span := t.tracer.Start(ctx, waitSpan, trace.WithTimestamp(later(r.Begun, r.Offered)))
 	if !span.IsRecording() {
@@ -109,8 +109,7 @@ func (t *Tracer) wait(ctx context.Context, r *extproc.Traced) trace.Span {
 	return span
 }
 
-// pick makes the span of the time from the grant until the destination was sent to Envoy, or until the request ended without
-// that.
+// pick makes the span from the grant until the destination was sent to Envoy, or until the request ended unsent.
 func (t *Tracer) pick(ctx context.Context, r *extproc.Traced) {
 	_, span := t.tracer.Start(ctx, pickSpan, trace.WithTimestamp(decided(r)))
 	if !span.IsRecording() {
@@ -130,7 +129,7 @@ func (t *Tracer) pick(ctx context.Context, r *extproc.Traced) {
 	span.End(trace.WithTimestamp(end))
 }
 
-// decided returns when the request was granted or rejected. A grant is as long after the offer as it waited, by the controller's
+// decided returns when the request was granted or rejected. The grant is the offer plus the wait, by the controller's
 // clock.
 func decided(r *extproc.Traced) time.Time {
 	if r.Endpoint != "" || r.Rejected.IsZero() {
@@ -147,12 +146,12 @@ func later(first, second time.Time) time.Time {
 	return second
 }
 
-// failed reports whether an outcome is an error: not that the client was served, nor that it has gone.
+// failed reports whether an outcome is an error: neither a served client nor one that has gone.
 func failed(o flowcontrol.Outcome) bool {
 	return o != flowcontrol.OutcomeDispatched && o != flowcontrol.OutcomeClientCancelled
 }
 
-// textOf is an attribute whose value is a text.
+// textOf is an attribute with a text value.
 type textOf struct {
 	key   attribute.Key
 	value string
@@ -167,7 +166,7 @@ func setTexts(span trace.Span, attributes ...textOf) {
 	}
 }
 
-// text returns a text as OTLP takes it: valid UTF-8, and bounded. Clients choose some of them.
+// text returns a text in a form valid for OTLP: UTF-8, and bounded. Clients choose some texts.
 func text(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), mostText)], "\uFFFD")
 }

@@ -50,8 +50,8 @@ func (t *Tracer) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{t.queue.exported, t.queue.dropped, t.queue.failures}
 }
 
-// Run exports spans until ctx is done, and then those that are in the queue, for at most lastExports. It returns after its
-// goroutines have.
+// Run exports spans until ctx is done, and then the rest of the queue, for at most lastExports. It returns after its
+// goroutines have ended.
 func (t *Tracer) Run(ctx context.Context) error {
 	exports, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()

@@ -18,7 +18,7 @@ import (
 // serviceName is the attribute with the name of the service.
 const serviceName = "service.name"
 
-// The prefixes of the exporter's variables. One for traces goes before one for all signals.
+// The prefixes of the exporter's variables. A variable for traces overrides one for all signals.
 const (
 	exporterPrefix = "OTEL_EXPORTER_OTLP_"
 	tracesPrefix   = "OTEL_EXPORTER_OTLP_TRACES_"
@@ -37,9 +37,9 @@ var samplers = map[string]func(ratio float64) sdktrace.Sampler{
 	"parentbased_traceidratio": func(r float64) sdktrace.Sampler { return sdktrace.ParentBased(sdktrace.TraceIDRatioBased(r)) },
 }
 
-// Read returns the configuration by the variables of OpenTelemetry, which lookup returns, "" for one that is not set. It reads
-// the certificates that they name. The configuration is nil if they say that there are no traces (OTEL_SDK_DISABLED,
-// OTEL_TRACES_EXPORTER). The error names each variable whose value is not valid, and the value.
+// Read returns the configuration from OpenTelemetry's variables. lookup returns a variable's value, "" for an unset
+// one. Read also reads the certificates that the variables name. The configuration is nil if tracing is off
+// (OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER). The error names each variable with an invalid value, and the value.
 func Read(lookup func(name string) string) (*Config, error) {
 	v := &variables{lookup: lookup}
 	cfg := DefaultConfig()
@@ -72,10 +72,11 @@ func (v *variables) bad(name, value, format string, args ...any) {
 	v.problems = append(v.problems, fmt.Errorf("%s: %q: %s", name, value, fmt.Sprintf(format, args...)))
 }
 
-// get returns a variable without the space around it.
+// get returns a variable without surrounding space.
 func (v *variables) get(name string) string { return strings.TrimSpace(v.lookup(name)) }
 
-// ofExporter returns the name and the value of a variable of the exporter: that for traces, else that for all signals.
+// ofExporter returns the name and the value of an exporter's variable: the one for traces, else the one for all
+// signals.
 func (v *variables) ofExporter(suffix string) (name, value string) {
 	if value = v.get(tracesPrefix + suffix); value != "" {
 		return tracesPrefix + suffix, value
@@ -95,7 +96,7 @@ func (v *variables) bool(name string) bool {
 	return false
 }
 
-// oneOf returns a variable that has one of the known values.
+// oneOf returns a variable with one of the known values.
 func (v *variables) oneOf(name, otherwise string, known ...string) string {
 	value := cmp.Or(v.get(name), otherwise)
 	if !slices.Contains(known, value) {
@@ -104,7 +105,7 @@ func (v *variables) oneOf(name, otherwise string, known ...string) string {
 	return value
 }
 
-// int returns a variable that is a number from 1 to most.
+// int returns a number variable, 1 to most.
 func (v *variables) int(name, value string, otherwise, most int) int {
 	if value == "" {
 		return otherwise
@@ -117,12 +118,12 @@ func (v *variables) int(name, value string, otherwise, most int) int {
 	return n
 }
 
-// millis returns a variable that is a time in milliseconds.
+// millis returns a time variable, in milliseconds.
 func (v *variables) millis(name, value string, otherwise time.Duration) time.Duration {
 	return time.Duration(v.int(name, value, int(otherwise.Milliseconds()), int(mostTime.Milliseconds()))) * time.Millisecond
 }
 
-// propagators checks that none is wanted which Weir does not read.
+// propagators checks that Weir supports all requested propagators.
 func (v *variables) propagators(name string) {
 	value := v.get(name)
 	for part := range strings.SplitSeq(value, ",") {
@@ -170,7 +171,7 @@ func (v *variables) resource(cfg *Config) {
 		return
 	}
 	for _, p := range pairs {
-		cfg.Attributes = append(cfg.Attributes, attribute.String(p.key, text(p.value))) // of two equal keys the last counts
+		cfg.Attributes = append(cfg.Attributes, attribute.String(p.key, text(p.value))) // the last of equal keys counts
 	}
 	if service := v.get("OTEL_SERVICE_NAME"); service != "" {
 		cfg.Attributes = append(cfg.Attributes, attribute.String(serviceName, text(service)))
@@ -180,7 +181,7 @@ func (v *variables) resource(cfg *Config) {
 // pair is a key with its value.
 type pair struct{ key, value string }
 
-// pairsOf reads a list like k1=v1,k2=v2, whose values may be percent-encoded. The error names a pair by its number only.
+// pairsOf reads a list like k1=v1,k2=v2; values may be percent-encoded. The error names a pair only by its number.
 func pairsOf(list string) (pairs []pair, err error) {
 	number := 0
 	for item := range strings.SplitSeq(list, ",") {
@@ -199,8 +200,8 @@ func pairsOf(list string) (pairs []pair, err error) {
 	return pairs, nil
 }
 
-// endpoint reads the URL of the collector. gRPC may have an address without a scheme, which is over TLS unless a variable says
-// otherwise.
+// endpoint reads the URL of the collector. For gRPC it may be an address without a scheme, used with TLS unless a
+// variable turns TLS off.
 func (v *variables) endpoint(cfg *Config) {
 	insecureName, insecure := v.ofExporter("INSECURE")
 	plain := insecure != "" && v.bool(insecureName)

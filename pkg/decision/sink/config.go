@@ -12,11 +12,11 @@ const (
 	File = "file"
 )
 
-// Config says where decision records go.
+// Config is the destination of decision records.
 type Config struct {
 	// Kind is Log or File.
 	Kind string
-	// Path is the file's; absolute. It is used with File, and must be given then.
+	// Path is the absolute path of the file. It is required with File, and ignored otherwise.
 	Path string
 	// MaxBytes is the size at which the file is renamed; MinBytes to MostBytes.
 	MaxBytes int64

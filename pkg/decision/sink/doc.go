@@ -3,10 +3,10 @@
 //
 // # Bounds
 //
-// [Sink.Put] never waits: a record that finds the buffer full is dropped, and counted. So a slow or dead disk delays no
-// request. The buffer has mostRecords records, each of which has at most scheduling.MostViewed endpoints.
+// [Sink.Put] never waits: with a full buffer a record is dropped and counted. So a slow or dead disk delays no request.
+// The buffer has mostRecords records with at most scheduling.MostViewed endpoints each.
 //
-// A file that has reached its size is renamed to FILE.1, in place of the one before, so both together take at most twice the
-// size and one record. A file that cannot be written is opened again after retryAfter; its records are counted as failed until
-// then.
+// A file that has reached its size is renamed to FILE.1 and replaces the previous FILE.1, so both together take at most
+// twice the size plus one record. A file that cannot be written is opened again after retryAfter; until then records
+// are counted as failed.
 package sink

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// errNotOpen is the error of a record that comes soon after the file could not be opened.
+// errNotOpen is the error for records soon after the file could not be opened.
 var errNotOpen = errors.New("sink: the file could not be opened")
 
-// file is a file that grows up to a size.
+// file is a file of bounded size.
 type file struct {
 	*os.File
 	path string
@@ -33,7 +33,7 @@ func open(path string) (*file, error) {
 	return &file{File: f, path: path, size: info.Size()}, nil
 }
 
-// append writes a line. If the file has a line and would exceed the size with this one, it is renamed first.
+// append writes a line. If the file is not empty and would exceed the size, it is renamed first.
 func (f *file) append(line []byte, most int64) error {
 	if f.size > 0 && f.size+int64(len(line)) > most {
 		if err := f.rotate(); err != nil {
@@ -60,7 +60,7 @@ func (f *file) rotate() error {
 	if err != nil {
 		return err
 	}
-	_ = f.Close() // what it has was written
+	_ = f.Close() // its content was written already
 	*f = *next
 	return nil
 }

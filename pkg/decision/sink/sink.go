@@ -14,7 +14,7 @@ import (
 // mostRecords is the number of records in the buffer.
 const mostRecords = 1024
 
-// retryAfter is the time after which a file that could not be written is tried again.
+// retryAfter is the time before the next attempt after the file could not be written.
 const retryAfter = time.Second
 
 // lastWrites is the longest time that writing takes at the end.
@@ -29,7 +29,7 @@ type Sink struct {
 
 	written, dropped, failed prometheus.Counter
 
-	// Guarded by Run's goroutine, which alone uses them.
+	// Used by Run's goroutine only.
 	file  *file     // nil: none is open
 	tried time.Time // when a file last failed
 }
@@ -49,10 +49,10 @@ func New(cfg Config, log logr.Logger) *Sink {
 // Collector returns the sink's metrics.
 func (s *Sink) Collector() prometheus.Collector { return s.result }
 
-// Reconfigure makes the configuration that of the records that are written from now on.
+// Reconfigure changes the configuration for records written from now on.
 func (s *Sink) Reconfigure(cfg Config) { s.config.Store(&cfg) }
 
-// Put takes a record, which must not change any more. It never waits, and may be called by any goroutine.
+// Put takes a record, which must not change afterwards. It never waits, and may be called by any goroutine.
 func (s *Sink) Put(r *decision.Record) {
 	select {
 	case s.buffer <- r:
@@ -61,7 +61,7 @@ func (s *Sink) Put(r *decision.Record) {
 	}
 }
 
-// Run writes records until ctx is done, and then those that are in the buffer, for at most lastWrites.
+// Run writes records until ctx is done, and then the rest of the buffer, for at most lastWrites.
 func (s *Sink) Run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
@@ -88,7 +88,7 @@ func (s *Sink) loop(ctx context.Context) {
 	}
 }
 
-// rest writes what is in the buffer.
+// rest writes the records in the buffer.
 func (s *Sink) rest() {
 	for {
 		select {
@@ -138,7 +138,7 @@ func (s *Sink) toFile(cfg *Config, line []byte) error {
 	return nil
 }
 
-// fails logs why the file could not be written. That is at most once in retryAfter.
+// fails logs the reason why the file could not be written, at most once in retryAfter.
 func (s *Sink) fails(err error) error {
 	s.tried = time.Now()
 	s.log.Error(err, "decisions.file cannot be written: its records are lost until it can")
