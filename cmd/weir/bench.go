@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 )
@@ -33,9 +34,8 @@ func runBench(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprint(stdout, benchHelp)
 		return 0
 	case "":
-		_, _ = fmt.Fprint(stderr, benchHelp)
+		return misused(stderr, "weir bench", errors.New("must be followed by flood, proxy, usage or affinity"))
 	default:
-		_, _ = fmt.Fprintf(stderr, "weir bench: unknown benchmark %q\n%s", what, benchHelp)
+		return misused(stderr, "weir bench", fmt.Errorf("%q: must be flood, proxy, usage or affinity", what))
 	}
-	return 2
 }

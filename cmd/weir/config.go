@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/datastore"
@@ -39,41 +39,55 @@ const configUsage = `Usage:
                                                the same for a FILE with the arguments of production-stack's router, or its
                                                dynamic configuration
 
-FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp.
+FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp. --output OUT writes the output of
+show or import into a new file OUT, if there is no error: the empty file that > leaves after one is a valid configuration.
 Profiles: `
 
 // runConfig is `weir config`.
 func runConfig(args []string, stdout, stderr io.Writer) int {
-	set := pflag.NewFlagSet("weir config", pflag.ContinueOnError)
-	set.Usage = func() {}
+	set := flagSet("weir config")
 	profile := set.String("profile", "", "")
 	from := set.String("from", "", "")
 	endpoints := set.String("endpoints", "", "")
 	beside := set.String("beside", "", "")
-	err := arguments.Explain(set, set.Parse(args))
-	usage := configUsage + config.ProfileList() + "\n"
-	if errors.Is(err, pflag.ErrHelp) || set.Arg(0) == "help" {
-		_, _ = fmt.Fprint(stdout, usage)
-		return 0
+	output := set.String("output", "", "")
+	check := func(others []string) error {
+		if set.Arg(0) == "help" {
+			return pflag.ErrHelp
+		}
+		err := checkConfigArguments(others, *profile, *from, *endpoints, set.Changed("endpoints"))
+		if err == nil && set.Changed("beside") {
+			err = checkBeside(others[0], *from, *beside)
+		}
+		if err == nil && set.Changed("output") {
+			err = checkOutput(others[0], *output)
+		}
+		return err
 	}
-	if err == nil {
-		err = checkConfigArguments(set.Args(), *profile, *from, *endpoints, set.Changed("endpoints"))
+	if code, ok := readArguments(set, configUsage+config.ProfileList()+"\n", args, check, stdout, stderr); !ok {
+		return code
 	}
-	if err == nil && set.Changed("beside") {
-		err = checkBeside(set.Arg(0), *from, *beside)
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir config: %v\n%s", err, usage)
-		return 2
-	}
+	var text bytes.Buffer
+	code := 0
 	switch command, file := set.Arg(0), set.Arg(1); command {
 	case "show":
-		return showConfig(*profile, file, stdout, stderr)
+		code = showConfig(*profile, file, &text, stderr)
 	case "validate":
-		return validateFiles(*profile, file, *endpoints, stdout, stderr)
+		code = validateFiles(*profile, file, *endpoints, &text, stderr)
 	default:
-		return importConfig(*from, file, *endpoints, *beside, stdout, stderr)
+		code = importConfig(*from, file, *endpoints, *beside, &text, stderr)
 	}
+	if *output == "" || code != 0 {
+		_, _ = text.WriteTo(stdout)
+		return code
+	}
+	if err := writeNew(*output, text.Bytes()); err != nil {
+		if *endpoints != "" {
+			_ = os.Remove(*endpoints) // which import has just made
+		}
+		return failed(stderr, fmt.Errorf("--output: %w", err))
+	}
+	return 0
 }
 
 // checkConfigArguments returns the problems of the arguments of `weir config COMMAND FILE`, or nil.
@@ -111,6 +125,18 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 		return fmt.Errorf("%s: %q: only one FILE is allowed", command, files[1])
 	}
 	return nil
+}
+
+// checkOutput returns the problem of --output, or nil.
+func checkOutput(command, output string) error {
+	switch {
+	case command == "validate":
+		return fmt.Errorf("--output: %q: is for show and import only", output)
+	case output == "":
+		return errors.New("--output: must name a FILE")
+	default:
+		return nil
+	}
 }
 
 // longestRelease is the length of the longest name of a release that Helm takes.
@@ -299,8 +325,12 @@ func importConfig(from, file, endpoints, beside string, stdout, stderr io.Writer
 	}
 	switch {
 	case endpoints != "":
-		if err := writeEngines(endpoints, imported.Engines); err != nil {
-			return failed(stderr, err)
+		text, err := config.MarshalEngines(imported.Engines)
+		if err == nil {
+			err = writeNew(endpoints, text)
+		}
+		if err != nil {
+			return failed(stderr, fmt.Errorf("--endpoints: %w", err))
 		}
 	case len(imported.Engines) > 0:
 		imported.Notes = append(imported.Notes, "--endpoints OUT writes its engines into a file for epp's --endpoints-file")
@@ -312,18 +342,17 @@ func importConfig(from, file, endpoints, beside string, stdout, stderr io.Writer
 	return 0
 }
 
-// writeEngines writes the engines into a file that must not exist.
-func writeEngines(name string, engines []config.Engine) error {
-	text, err := config.MarshalEngines(engines)
+// writeNew writes a text into a file that must not exist, and exists after an error no more than before.
+func writeNew(name string, text []byte) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("--endpoints: %w", err)
-	}
 	_, err = file.Write(text)
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(name)
+	}
+	return err
 }
 
 // printableLine returns a text as a single printable line, whatever names the file contains.

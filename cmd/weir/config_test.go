@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,6 @@ func TestConfigCommand(t *testing.T) {
 	checkCommands(t, map[string]commandTest{
 		"config help":    {[]string{"config", "help"}, 0, []string{"weir config validate [--profile NAME] FILE"}, nil},
 		"help of config": {[]string{"config", "--help"}, 0, []string{"weir config validate [--profile NAME] FILE", config.ProfileList()}, nil},
-		"unknown flag":   {[]string{"config", "show", "--profil=wfq"}, 2, nil, []string{"(did you mean --profile?)", "Usage:"}},
 		"unknown profile": {
 			[]string{"config", "show", "--profile=wqf"}, 1, nil, []string{`profile: "wqf": must be one of wfq, recommended`},
 		},
@@ -156,7 +156,7 @@ func TestConfigCommand(t *testing.T) {
 	})
 }
 
-// The first line says what is wrong with the arguments; the usage follows.
+// One line says what is wrong with the arguments.
 func TestConfigArguments(t *testing.T) {
 	long := strings.Repeat("a", 54)
 	for arguments, want := range map[string]string{
@@ -189,8 +189,7 @@ func TestConfigArguments(t *testing.T) {
 		if code := run(append([]string{"config"}, strings.Fields(arguments)...), &stdout, &stderr); code != 2 {
 			t.Errorf("%s: exit code %d, want 2", arguments, code)
 		}
-		first, rest, _ := strings.Cut(stderr.String(), "\n")
-		if first != "weir config: "+want || !strings.HasPrefix(rest, "Usage:") || stdout.Len() > 0 {
+		if stderr.String() != "weir config: "+want+"\nsee weir config --help\n" || stdout.Len() > 0 {
 			t.Errorf("%s: %s%s", arguments, stderr.String(), stdout.String())
 		}
 	}
@@ -243,6 +242,52 @@ func TestImportEngines(t *testing.T) {
 		if code := run(arguments, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "file exists") {
 			t.Errorf("%s: a file is overwritten: exit code %d: %s", from, code, &stderr)
 		}
+	}
+}
+
+// With --output a file is made if there is no error, and after an error neither it nor the file with the engines is there. No
+// file is overwritten.
+func TestConfigOutput(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range map[string]string{
+		"theirs.yaml": "model_list: [ { model_name: a, litellm_params: { model: vllm/a, api_base: 'http://10.0.0.1:8000' } } ]\n",
+		"wrong.yaml":  "model_list: 1\n", "taken.yaml": "mine",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		arguments, stderr string
+		code              int
+		made              []string
+	}{
+		{"import --from litellm --endpoints e.yaml --output weir.yaml wrong.yaml", "wrong.yaml: ", 1, nil},
+		{"import --from litellm --endpoints e.yaml --output taken.yaml theirs.yaml", "--output: open taken.yaml: file exists", 1, nil},
+		{"import --from litellm --endpoints e.yaml --output none/weir.yaml theirs.yaml", "--output: open none/weir.yaml: no such", 1, nil},
+		{"import --from litellm --endpoints e.yaml --output weir.yaml theirs.yaml", "", 0, []string{"e.yaml", "weir.yaml"}},
+		{"show --output full.yaml wrong.yaml", "model_list: unknown field", 1, nil},
+		{"show --output full.yaml weir.yaml", "", 0, []string{"full.yaml"}},
+		{"validate --output a.yaml weir.yaml", `--output: "a.yaml": is for show and import only`, 2, nil},
+		{"show --output=", "--output: must name a FILE", 2, nil},
+	} {
+		before, _ := filepath.Glob("*")
+		var stdout, stderr bytes.Buffer
+		code := run(append([]string{"config"}, strings.Fields(test.arguments)...), &stdout, &stderr)
+		after, _ := filepath.Glob("*")
+		made := slices.DeleteFunc(after, func(name string) bool { return slices.Contains(before, name) })
+		if code != test.code || !strings.Contains(stderr.String(), test.stderr) || stdout.Len() > 0 || !slices.Equal(made, test.made) {
+			t.Errorf("%s: exit code %d, made %q: %s%s", test.arguments, code, made, &stdout, &stderr)
+		}
+		for _, name := range made {
+			if text, err := os.ReadFile(name); err != nil || len(text) == 0 {
+				t.Errorf("%s: %s: %q, %v", test.arguments, name, text, err)
+			}
+		}
+	}
+	if text, err := os.ReadFile("taken.yaml"); err != nil || string(text) != "mine" {
+		t.Errorf("overwritten: %q, %v", text, err)
 	}
 }
 

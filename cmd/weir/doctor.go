@@ -14,10 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/weir-epp/weir/cmd/epp/app"
-	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/doctor"
 	"github.com/weir-epp/weir/internal/doctor/ask"
@@ -78,19 +75,11 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	set.StringVar(&f.secret, "certificate-secret", "", "`name` of the Secret with Weir's certificate")
 	own := set.FlagUsagesWrapped(120)
 	f.epp.AddTo(set)
-	err := arguments.Explain(set, set.Parse(args))
-	if errors.Is(err, pflag.ErrHelp) {
-		_, _ = fmt.Fprint(stdout, doctorUsage, own)
-		return healthy
+	if code, ok := readArguments(set, doctorUsage+own, args, f.check, stdout, stderr); !ok {
+		return code
 	}
-	var report doctor.Report
 	name := set.Arg(0)
-	if err == nil {
-		err = f.check(set.Args())
-	}
-	if err == nil {
-		report, err = f.examine(name)
-	}
+	report, err := f.examine(name)
 	if err == nil {
 		report.Findings = slices.DeleteFunc(report.Findings, func(x doctor.Finding) bool { return slices.Contains(f.ignore, x.ID) })
 		if f.output == "json" {

@@ -15,9 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/spf13/pflag"
 
-	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/eds"
 	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/datastore"
@@ -63,25 +61,16 @@ func runEnvoy(args []string, stdout, stderr io.Writer) int {
 	set.DurationVar(&f.grace, "grace", 10*time.Second, "time for which a removed endpoint drains, from 0s to 1h, with --follow")
 	set.StringVar(&f.cluster, "cluster", "model_servers", "`name` of the cluster, or its eds_cluster_config.service_name")
 	usage := envoyUsage + set.FlagUsagesWrapped(120)
-	var err error
 	switch {
-	case len(args) > 0 && args[0] == "endpoints":
-		err = arguments.Explain(set, set.Parse(args[1:]))
-	case len(args) > 0 && slices.Contains([]string{"-h", "--help"}, args[0]):
-		err = pflag.ErrHelp
-	default:
-		err = errors.New("must be followed by endpoints")
+	case len(args) == 0:
+		return misused(stderr, "weir envoy", errors.New("must be followed by endpoints"))
+	case !slices.Contains([]string{"endpoints", "-h", "--help"}, args[0]):
+		return misused(stderr, "weir envoy", fmt.Errorf("%q: must be endpoints", args[0]))
+	case args[0] == "endpoints":
+		args = args[1:]
 	}
-	if errors.Is(err, pflag.ErrHelp) {
-		_, _ = fmt.Fprint(stdout, usage)
-		return 0
-	}
-	if err == nil {
-		err = f.check(set.Args())
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir envoy: %s\nweir envoy --help has more\n", printableLine(err.Error()))
-		return 2
+	if code, ok := readArguments(set, usage, args, f.check, stdout, stderr); !ok {
+		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -94,8 +83,11 @@ func runEnvoy(args []string, stdout, stderr io.Writer) int {
 
 // check returns the problem of the arguments, or nil.
 func (f *envoyFlags) check(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("needs the files IN and OUT, has %d arguments", len(args))
+	switch {
+	case len(args) < 2:
+		return errors.New("must be followed by the files IN and OUT")
+	case len(args) > 2:
+		return fmt.Errorf("%q: only the files IN and OUT are allowed", args[2])
 	}
 	f.in, f.out = args[0], args[1]
 	switch {

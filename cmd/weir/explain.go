@@ -35,39 +35,16 @@ type explainOptions struct {
 // runExplain is `weir explain`.
 func runExplain(args []string, stdout, stderr io.Writer) int {
 	var o explainOptions
-	set := pflag.NewFlagSet("weir explain", pflag.ContinueOnError)
-	set.Usage = func() {}
+	set := flagSet("weir explain")
 	set.StringVar(&o.request, "request", "", "")
 	set.StringVar(&o.flow, "flow", "", "")
 	set.DurationVar(&o.last, "last", 0, "")
 	set.DurationVar(&o.until, "until", 0, "")
 	set.IntVar(&o.slowest, "slowest", 10, "")
 	set.StringVarP(&o.output, "output", "o", "text", "")
-	err := set.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		_, _ = fmt.Fprint(stdout, explainUsage)
-		return 0
-	}
-	switch {
-	case err != nil:
-	case set.NArg() != 1:
-		err = errors.New("must be followed by one FILE")
-	case set.Changed("request") && o.request == "":
-		err = errors.New("--request: must name a request")
-	case o.request != "" && (set.Changed("flow") || set.Changed("last") || set.Changed("until") || set.Changed("slowest")):
-		err = errors.New("--request: names one request, so --flow, --last, --until and --slowest have no use")
-	case set.Changed("last") && o.last <= 0:
-		err = fmt.Errorf("--last: %v: must be above 0s", o.last)
-	case o.until < 0 || o.last > 0 && o.until >= o.last:
-		err = fmt.Errorf("--until: %v: must be at least 0s, and less than --last", o.until)
-	case o.slowest < 1 || o.slowest > mostExplained:
-		err = fmt.Errorf("--slowest: %d: must be from 1 to %d", o.slowest, mostExplained)
-	case o.output != "text" && o.output != "json":
-		err = fmt.Errorf("--output: %q: must be one of text, json", o.output)
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir explain: %v\n%s", err, explainUsage)
-		return 2
+	check := func(others []string) error { return o.check(set, others) }
+	if code, ok := readArguments(set, explainUsage, args, check, stdout, stderr); !ok {
+		return code
 	}
 	o.file = set.Arg(0)
 	o.warn = func(text string) { _, _ = fmt.Fprintf(stderr, "weir explain: %s: WARNING: %s\n", o.file, text) }
@@ -80,6 +57,26 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// check returns the problem of the arguments, or nil.
+func (o *explainOptions) check(set *pflag.FlagSet, others []string) error {
+	switch {
+	case set.Changed("request") && o.request == "":
+		return errors.New("--request: must name a request")
+	case o.request != "" && (set.Changed("flow") || set.Changed("last") || set.Changed("until") || set.Changed("slowest")):
+		return errors.New("--request: names one request, so --flow, --last, --until and --slowest have no use")
+	case set.Changed("last") && o.last <= 0:
+		return fmt.Errorf("--last: %v: must be above 0s", o.last)
+	case o.until < 0 || o.last > 0 && o.until >= o.last:
+		return fmt.Errorf("--until: %v: must be at least 0s, and less than --last", o.until)
+	case o.slowest < 1 || o.slowest > mostExplained:
+		return fmt.Errorf("--slowest: %d: must be from 1 to %d", o.slowest, mostExplained)
+	case o.output != "text" && o.output != "json":
+		return fmt.Errorf("--output: %q: must be one of text, json", o.output)
+	default:
+		return checkOne(others, "FILE")
+	}
 }
 
 // mostExplained is the largest number of requests that are explained at a time.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/loadgen"
 	"github.com/weir-epp/weir/internal/simulate"
 )
@@ -61,17 +60,8 @@ func runLoad(args []string, stdout, stderr io.Writer) int {
 	set := flagSet("weir load")
 	o.flags(set)
 	help := fmt.Sprintf("%s\nFlags:\n%s", loadAbout, set.FlagUsagesWrapped(120))
-	err := arguments.Explain(set, set.Parse(args))
-	if errors.Is(err, pflag.ErrHelp) {
-		_, _ = fmt.Fprint(stdout, help)
-		return 0
-	}
-	if err == nil {
-		err = o.check(set.Args())
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir load: %v\n%s", err, help)
-		return 2
+	if code, ok := readArguments(set, help, args, o.check, stdout, stderr); !ok {
+		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -109,10 +99,10 @@ func (o *loadOptions) check(args []string) error {
 	bad := func(flag, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
 	}
-	if len(args) == 1 {
-		o.file = args[0]
+	if err := checkOne(args, "TRACE"); err != nil {
+		problems = append(problems, err)
 	} else {
-		problems = append(problems, errors.New("must be followed by one TRACE"))
+		o.file = args[0]
 	}
 	if u, err := url.Parse(o.to); o.to == "" {
 		bad("to", "missing: must be the URL of an API, such as http://127.0.0.1:8000")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/weir-epp/weir/internal/spelling"
 	"github.com/weir-epp/weir/internal/version"
 )
 
@@ -65,9 +66,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 			return c.run(rest, stdout, stderr)
 		}
 	}
-	_, _ = fmt.Fprintf(stderr, "weir: unknown command %q\n", name)
-	help(stderr)
-	return 2
+	return misused(stderr, "weir", fmt.Errorf("unknown command %q%s", name, spelling.Suggest(name, listed())))
+}
+
+// listed returns the names of the commands that help lists.
+func listed() []string {
+	var names []string
+	for _, c := range commands() {
+		if c.summary != "" {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }
 
 func help(w io.Writer) {
@@ -83,15 +93,16 @@ func help(w io.Writer) {
 
 // runVersion is `weir version`.
 func runVersion(args []string, stdout, stderr io.Writer) int {
-	switch {
-	case len(args) == 0:
-		_, _ = fmt.Fprintln(stdout, "weir", version.Info())
-		return 0
-	case args[0] == "-h" || args[0] == "--help":
-		_, _ = fmt.Fprint(stdout, "Usage:\n  weir version   print the version of this binary\n")
-		return 0
-	default:
-		_, _ = fmt.Fprintf(stderr, "weir version: %q: takes no arguments\n", args[0])
-		return 2
+	const usage = "Usage:\n  weir version   print the version of this binary\n"
+	check := func(others []string) error {
+		if len(others) > 0 {
+			return fmt.Errorf("%q: takes no arguments", others[0])
+		}
+		return nil
 	}
+	code, ok := readArguments(flagSet("weir version"), usage, args, check, stdout, stderr)
+	if ok {
+		_, _ = fmt.Fprintln(stdout, "weir", version.Info())
+	}
+	return code
 }

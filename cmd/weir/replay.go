@@ -18,16 +18,13 @@ build. The exit code is 1 if a decision differs: what was recorded and what the 
 
 // runReplay is `weir replay`.
 func runReplay(args []string, stdout, stderr io.Writer) int {
-	switch {
-	case len(args) == 1 && (args[0] == "-h" || args[0] == "--help"):
-		_, _ = fmt.Fprint(stdout, replayUsage)
-		return 0
-	case len(args) != 1:
-		_, _ = fmt.Fprintf(stderr, "weir replay: must be followed by one FILE\n%s", replayUsage)
-		return 2
+	set := flagSet("weir replay")
+	check := func(others []string) error { return checkOne(others, "FILE") }
+	if code, ok := readArguments(set, replayUsage, args, check, stdout, stderr); !ok {
+		return code
 	}
-	if err := replay(args[0], stdout); err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir replay: %s: %v\n", args[0], err)
+	if err := replay(set.Arg(0), stdout); err != nil {
+		_, _ = fmt.Fprintf(stderr, "weir replay: %s: %v\n", set.Arg(0), err)
 		return 1
 	}
 	return 0
