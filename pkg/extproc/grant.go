@@ -62,7 +62,7 @@ func (g *grant) waited() (wait time.Duration, bypass bool) {
 	}
 }
 
-// prefilled gives back the place of the prefill engine, since the model server has begun to answer.
+// prefilled releases the prefill place, since the model server has begun to answer.
 func (g *grant) prefilled() {
 	if g.prefill != "" {
 		g.prefill = ""
