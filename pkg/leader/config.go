@@ -11,11 +11,11 @@ type Config struct {
 	// LeaseDuration is the time for which followers leave an unchanged Lease to its holder, 1 s to MaxLeaseDuration.
 	// Kubernetes stores whole seconds.
 	LeaseDuration time.Duration
-	// RetryPeriod is the time between two renewals, and between two looks at the Leases of others: at least
+	// RetryPeriod is the time between two renewals, and between two reads of other replicas' Leases: at least
 	// MinRetryPeriod and at most half of LeaseDuration.
 	RetryPeriod time.Duration
-	// TakeoverWindow is the time until a record without a newer one counts as nothing, at most MaxTakeoverWindow; 0:
-	// the requests of others in flight do not count.
+	// TakeoverWindow is the time in which a record without a newer one falls to 0, at most MaxTakeoverWindow; 0: other
+	// replicas' requests in flight do not count.
 	TakeoverWindow time.Duration
 }
 

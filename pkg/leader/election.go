@@ -7,33 +7,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// election is one replica's part in the election: it is told each sight of the Lease, and returns the Lease to write
-// and when. It is a pure state machine.
+// election is one replica's part in the election: it takes each reading of the Lease, and returns the Lease to write
+// and the time. It is a pure state machine.
 //
-// Its invariants: leads changes to false only by a Lease with another holder; a Lease with another holder, unless it is one
-// to be relieved, is not replaced before it has been seen unchanged for its duration, by looks that are at most two pauses
-// apart; a replica that has left takes no Lease.
+// Its invariants: leads changes to false only by a Lease with another holder. A Lease with another holder, unless it is
+// to be relieved, is not replaced before it has been seen unchanged for its duration, in readings at most two pauses
+// apart. A replica that has left takes no Lease.
 type election struct {
 	// Immutable.
 	me       Identity
 	name     string
 	duration time.Duration
-	pause    time.Duration // between two looks at most, unless the apiserver does not answer
+	pause    time.Duration // longest time between two readings, unless the apiserver does not answer
 
-	looked time.Time             // at the Lease, the last time
-	lease  *coordinationv1.Lease // as last seen; nil: there is none, or it was never looked at
-	since  time.Time             // when this version was first seen; a Lease that vanished keeps its own
-	wait   time.Duration         // the time from then on for which it is its holder's; 0: no holder's
+	looked time.Time             // the last reading of the Lease
+	lease  *coordinationv1.Lease // as last seen; nil: there is none, or it was never read
+	since  time.Time             // when this version was first seen; a vanished Lease keeps its time
+	wait   time.Duration         // how long from then on it is its holder's; 0: it has no holder
 	leads  bool
 	left   bool
 }
 
-// saw tells the election the present Lease; nil: there is none.
+// saw takes the present Lease; nil: there is none.
 func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
 	before, blind := e.lease, now.Sub(e.looked) > 2*e.pause
 	e.lease, e.looked = lease, now
 	if lease == nil {
-		return // a holder makes it again, and is given the time for it
+		return // the holder gets time to recreate it
 	}
 	if blind || before == nil || before.UID != lease.UID || before.ResourceVersion != lease.ResourceVersion {
 		e.since = now // after an outage too: its holder could not renew it either
@@ -44,15 +44,15 @@ func (e *election) saw(now time.Time, lease *coordinationv1.Lease) {
 		e.wait = 0
 	case holder == "" || e.me.precedes(holder) || e.me.relieves(holder) && !e.left:
 		e.wait = 0
-		// No other replica leads: the last leader goes on, and takes the Lease again.
+		// No other replica leads: the last leader continues, and takes the Lease again.
 	default:
 		e.wait = durationOf(lease, e.duration)
 		e.leads = false
 	}
 }
 
-// proposal returns the Lease to write now, without a resourceVersion if it is to be created; or, if there is nothing to
-// write yet, nil and when there may be without the Lease having changed.
+// proposal returns the Lease to write now, without a resourceVersion if it must be created. If there is nothing to
+// write, it returns nil and the next time at which there may be, if the Lease does not change.
 func (e *election) proposal(now time.Time) (write *coordinationv1.Lease, at time.Time) {
 	if e.left {
 		return nil, time.Time{}
@@ -91,8 +91,8 @@ func (e *election) held(now time.Time) *coordinationv1.Lease {
 	return l
 }
 
-// leave ends this replica's part: it leads, if it does, until another one holds the Lease. It returns the Lease to write
-// so that another replica may take it at once; nil if this one does not hold it.
+// leave ends this replica's part. A leader still leads until another replica holds the Lease. leave returns the Lease
+// to write so that another replica can take it at once; nil if this replica does not hold it.
 func (e *election) leave() *coordinationv1.Lease {
 	e.left = true
 	if e.lease == nil || holderOf(e.lease) != e.me.String() {
@@ -111,8 +111,8 @@ func holderOf(l *coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-// durationOf returns the time for which a Lease is its holder's, 1 s to MaxLeaseDuration; usual if the Lease states
-// none that makes sense.
+// durationOf returns the time for which a Lease is its holder's, 1 s to MaxLeaseDuration; usual if the Lease has no
+// valid duration.
 func durationOf(l *coordinationv1.Lease, usual time.Duration) time.Duration {
 	if s := l.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
 		return min(time.Duration(*s)*time.Second, MaxLeaseDuration)

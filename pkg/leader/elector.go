@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Elector keeps the election for one replica.
+// Elector runs the election for one replica.
 type Elector struct {
 	config  Config
 	leases  ElectionAPI
@@ -20,23 +20,22 @@ type Elector struct {
 	failed  func()
 	log     logr.Logger
 
-	part   context.Context // done: this replica takes no part any more
+	part   context.Context // done: this replica no longer takes part
 	resign context.CancelFunc
-	gone   chan struct{} // closed: and the Lease is given up, or will not be
-	over   chan struct{} // closed: and it does not lead any more
+	gone   chan struct{} // closed: the Lease has been given up, or never will be
+	over   chan struct{} // closed: this replica no longer leads
 
 	leader atomic.Pointer[string] // the pod of the Lease's holder, as last seen
 
 	// Owned by Run.
 	election election
-	unsure   bool // the Lease must be read before it is written
+	unsure   bool // the Lease must be read before the next write
 	told     bool // the last argument of changed
 	failure  failure
 }
 
-// NewElector returns the elector of one replica for the Lease of that name. changed is called with whether this replica
-// leads each time that this changes, from Run's goroutine; it must be quick. failed is called for each request that
-// fails, for a metric.
+// NewElector returns the elector of one replica for the Lease of that name. Run's goroutine calls changed each time
+// this replica begins or ends to lead; it must be quick. failed is called for each failed request, for a metric.
 func NewElector(
 	config Config, name string, me Identity, leases ElectionAPI, changed func(leads bool), failed func(), log logr.Logger,
 ) *Elector {
@@ -49,15 +48,15 @@ func NewElector(
 	}
 }
 
-// Resign ends this replica's part in the election: it gives the Lease up, so that another replica can take it, and leads
-// until one has. given is closed when it does not hold the Lease, succeeded when it does not lead. It needs Run, whose end
-// leaves open what has not happened by then.
+// Resign ends this replica's part in the election: it gives up the Lease, so that another replica can take it, and
+// leads until one has. given is closed when this replica no longer holds the Lease, succeeded when it no longer leads.
+// Run must be running; channels not closed when it ends stay open.
 func (e *Elector) Resign() (given, succeeded <-chan struct{}) {
 	e.resign()
 	return e.gone, e.over
 }
 
-// Leader returns the name of the pod that leads, as far as this replica has seen; "" if none does or none was seen.
+// Leader returns the name of the leader's pod, as last seen; "" if none was.
 func (e *Elector) Leader() string {
 	if pod := e.leader.Load(); pod != nil {
 		return *pod
@@ -65,8 +64,8 @@ func (e *Elector) Leader() string {
 	return ""
 }
 
-// Run takes part in the election until ctx is done or Resign is called; it returns nil when ctx is done. A leader whose
-// ctx ends without Resign leaves the Lease as it is.
+// Run takes part in the election until ctx is done or Resign is called; it returns nil when ctx is done. Without Resign
+// the Lease stays as it is.
 func (e *Elector) Run(ctx context.Context) error {
 	defer e.resign() // releases the context
 	timer := time.NewTimer(0)
@@ -88,17 +87,17 @@ func (e *Elector) Run(ctx context.Context) error {
 	return nil
 }
 
-// round looks at the Lease and writes it if it is time to. It returns the time that the next round can wait.
+// round reads the Lease and writes it if it is time. It returns the time until the next round.
 func (e *Elector) round(ctx context.Context) time.Duration {
 	err := e.act(ctx)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		err = e.act(ctx) // somebody was faster: what did they write?
+		err = e.act(ctx) // another writer was faster: read the result
 	}
 	if e.part.Err() == nil && ctx.Err() == nil {
 		e.note(err)
 	}
 	now := time.Now()
-	// A little early at random, so that replicas that were started together do not stay together.
+	// A little early at random, so that replicas started together do not stay in step.
 	wait := e.config.RetryPeriod - rand.N(e.config.RetryPeriod/5+1)
 	if _, at := e.election.proposal(now); !at.IsZero() {
 		wait = min(wait, max(0, at.Sub(now)))
@@ -106,7 +105,7 @@ func (e *Elector) round(ctx context.Context) time.Duration {
 	return wait
 }
 
-// act reads the Lease, where that is needed, and writes the election's proposal.
+// act reads the Lease if needed, and writes the election's proposal.
 func (e *Elector) act(ctx context.Context) error {
 	if !e.election.leads || e.unsure {
 		lease, err := e.get(ctx)
@@ -123,7 +122,7 @@ func (e *Elector) act(ctx context.Context) error {
 	}
 	lease, err := e.put(ctx, write)
 	if err != nil {
-		e.unsure = true // it may have been written all the same
+		e.unsure = true // it may have been written nevertheless
 		return err
 	}
 	e.election.saw(time.Now(), lease)
@@ -131,7 +130,7 @@ func (e *Elector) act(ctx context.Context) error {
 	return nil
 }
 
-// giveUp writes that nobody holds the Lease, if this replica does. It tries until that is done or ctx is.
+// giveUp removes this replica as the Lease's holder. It tries until that succeeds or ctx is done.
 func (e *Elector) giveUp(ctx context.Context) {
 	write := e.election.leave()
 	if e.unsure {
@@ -152,7 +151,7 @@ func (e *Elector) giveUp(ctx context.Context) {
 	}
 }
 
-// leaveAgain looks at the Lease and returns the result of leave for it; for an unknown state, the same as before.
+// leaveAgain reads the Lease and returns the result of leave for it; for an unknown state, the same as before.
 func (e *Elector) leaveAgain(ctx context.Context, before *coordinationv1.Lease) *coordinationv1.Lease {
 	lease, err := e.get(ctx)
 	if err != nil {
@@ -163,7 +162,7 @@ func (e *Elector) leaveAgain(ctx context.Context, before *coordinationv1.Lease) 
 	return e.election.leave()
 }
 
-// awaitSuccessor looks at the Lease until another replica holds it, or ctx is done.
+// awaitSuccessor reads the Lease until another replica holds it, or ctx is done.
 func (e *Elector) awaitSuccessor(ctx context.Context) {
 	for e.election.leads {
 		if !e.pause(ctx) {
@@ -179,7 +178,7 @@ func (e *Elector) awaitSuccessor(ctx context.Context) {
 	close(e.over)
 }
 
-// pause waits for a fourth of the retry period, and returns false if ctx is done before.
+// pause waits for a quarter of the retry period, and returns false if ctx is done before.
 func (e *Elector) pause(ctx context.Context) bool {
 	pause := time.NewTimer(e.config.RetryPeriod / 4)
 	defer pause.Stop()
@@ -212,7 +211,7 @@ func (e *Elector) put(ctx context.Context, lease *coordinationv1.Lease) (*coordi
 	return e.leases.Update(ctx, lease)
 }
 
-// call returns the context of one request. A request that hangs does not delay a resignation.
+// call returns the context of one request. A hanging request does not delay a resignation.
 func (e *Elector) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, e.config.callTimeout())
 	if e.part.Err() != nil {
@@ -244,7 +243,7 @@ func (e *Elector) tell() {
 	e.changed(e.told)
 }
 
-// note logs a failure that is new, and the end of one.
+// note logs a new failure, and the end of a failure.
 func (e *Elector) note(err error) {
 	if err != nil {
 		e.failed()

@@ -9,16 +9,16 @@ type failure struct{ reason string }
 type failureNews int
 
 const (
-	failureKnown failureNews = iota // nothing: it went well before, or wrong for the same reason
+	failureKnown failureNews = iota // no news: it succeeded before as well, or failed for the same reason
 	failureNew
 	failureOver
 )
 
-// note tells the outcome of an attempt; nil: it went well.
+// note takes the result of an attempt; nil: success.
 func (f *failure) note(err error) failureNews {
 	reason := ""
 	if err != nil {
-		// The texts of errors have ports and times in them; those of the apiserver have a reason.
+		// Error texts contain ports and times; the apiserver's errors have a reason.
 		if reason = string(apierrors.ReasonForError(err)); reason == "" {
 			reason = "unreachable"
 		}

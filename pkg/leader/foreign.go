@@ -15,7 +15,7 @@ import (
 // fallSteps is the number of steps in which a record falls to 0.
 const fallSteps = 60
 
-// Bounds of the memory: processes of one replica, and replicas, with those whose Leases are gone.
+// Bounds of the memory: processes of one replica, and replicas, including those whose Leases are gone.
 const (
 	maxProcesses  = 8
 	maxRemembered = 4 * maxReplicas
@@ -25,15 +25,15 @@ const (
 // renews its own within MaxLeaseDuration.
 const forgetAfter = 2 * MaxLeaseDuration
 
-// Annotation is where a replica's Lease has its record.
+// Annotation is the annotation of a replica's Lease with its record.
 const Annotation = "weir.dev/in-flight"
 
 // Endpoint is an endpoint of the reader's pool.
 type Endpoint struct {
 	Key string
-	// Bound is its part of the pool's upper bound, at least 0, in any unit. Totals are spread in proportion to it.
+	// Bound is its part of the pool's upper bound, at least 0, in any unit. Totals are spread by it.
 	Bound int64
-	// Most is its upper bound in both units, or 0 for none: the most that counts there of what records say.
+	// Most is its upper bound in both units, or 0 for none. It caps the stock counted there from records.
 	Most Held
 }
 
@@ -43,7 +43,7 @@ type Held struct {
 	Tokens   int64
 }
 
-// foreign is the requests in flight of other processes, by their records. It is a pure state machine.
+// foreign has the requests in flight of other processes, from their records. It is a pure state machine.
 type foreign struct {
 	window   time.Duration
 	boot     string // of this process, whose own record does not count
@@ -55,17 +55,17 @@ type replica struct {
 	id        metav1.ObjectMeta // name, UID and version, as last seen
 	there     bool              // it was listed last time
 	changed   time.Time         // when this version was first seen
-	draining  bool              // another process, which says that it stops, has written the record
+	draining  bool              // another, stopping process has written the record
 	text      string            // the record, as last seen
 	processes map[string]process
 }
 
-// process is the last record of one process, which is known by its boot ID.
+// process is the last record of one process, identified by its boot ID.
 type process struct {
 	InFlight
 	keys   []string  // of ByEndpoint, sorted
 	listed int       // their sum
-	seen   time.Time // when it was first seen, or would have been if somebody had looked
+	seen   time.Time // when it was first seen, or could have been
 }
 
 func newProcess(f InFlight, seen time.Time) process {
@@ -84,7 +84,7 @@ func (p *process) tokensAt(key string) int64 {
 	return p.Tokens * int64(p.ByEndpoint[key]) / int64(p.listed) // below 2^40 · 2^20
 }
 
-// refused is a record that is not valid.
+// refused is an invalid record.
 type refused struct {
 	lease string
 	err   error
@@ -94,8 +94,8 @@ func newForeign(window time.Duration, boot string) *foreign {
 	return &foreign{window: window, boot: boot, replicas: map[string]*replica{}}
 }
 
-// saw tells which Leases there are. age returns how old one was that is seen for the first time. The records that are
-// refused, and were not before, are returned.
+// saw takes the present Leases. age returns the age of a Lease seen for the first time. saw returns the newly refused
+// records.
 func (f *foreign) saw(now time.Time, leases []coordinationv1.Lease, age func(*coordinationv1.Lease) time.Duration) []refused {
 	for _, r := range f.replicas {
 		r.there = false
@@ -155,8 +155,8 @@ func (r *replica) newestFirst() []string {
 	})
 }
 
-// sweep forgets the processes that count as nothing now, the replicas of which nothing is left, and, if there are too many,
-// those whose Leases are gone for longest.
+// sweep forgets the processes that have fallen to 0, the replicas without processes, and if there are too many, those
+// whose Leases have been gone longest.
 func (f *foreign) sweep(now time.Time) {
 	var gone []*replica
 	for name, r := range f.replicas {
@@ -183,7 +183,7 @@ func (f *foreign) sweep(now time.Time) {
 	}
 }
 
-// left returns the number of fallSteps parts of a record that still count.
+// left returns how many of a record's fallSteps parts still count.
 func (f *foreign) left(now time.Time, p process) int {
 	step := f.window / fallSteps
 	if p.Total == 0 && len(p.ByEndpoint) == 0 || step <= 0 {
@@ -195,10 +195,10 @@ func (f *foreign) left(now time.Time, p process) int {
 // fallen returns the part of n that counts, rounded up.
 func fallen[N int | int64](n N, left int) N { return (n*N(left) + fallSteps - 1) / fallSteps }
 
-// stock returns the requests of others in flight at each of the endpoints. However many records there are, and whatever
-// they claim, at an endpoint counts no more than its bound, which falls as the newest of them does.
+// stock returns other processes' requests in flight at each of the endpoints. Whatever records claim, the count at an
+// endpoint is at most its bound, which falls with the newest record.
 func (f *foreign) stock(now time.Time, endpoints []Endpoint) []Held {
-	counts, newest := make([]Held, len(endpoints)), make([]int, len(endpoints)) // newest: what is left of that record
+	counts, newest := make([]Held, len(endpoints)), make([]int, len(endpoints)) // newest: its left parts
 	var position map[string]int
 	for _, r := range f.replicas {
 		for _, p := range r.processes {
@@ -220,7 +220,7 @@ func (f *foreign) stock(now time.Time, endpoints []Endpoint) []Held {
 					position[e.Key] = i
 				}
 			}
-			// The sum falls evenly, and so does each endpoint's part, to within 1.
+			// The sum falls evenly, and so does each endpoint's part, within 1.
 			before, sum := 0, 0
 			for _, key := range p.keys {
 				sum += p.ByEndpoint[key]
@@ -239,7 +239,7 @@ func (f *foreign) stock(now time.Time, endpoints []Endpoint) []Held {
 	return counts
 }
 
-// cut cuts the counted requests at an endpoint to the rest of their limit. Tokens without a request count as nothing.
+// cut limits the counted requests at an endpoint. Tokens without a request do not count.
 func (h *Held) cut(most Held, left int) {
 	if most.Requests > 0 {
 		h.Requests = min(h.Requests, fallen(most.Requests, left))
@@ -252,8 +252,8 @@ func (h *Held) cut(most Held, left int) {
 	}
 }
 
-// spread adds a total to the endpoints, in proportion to their bounds; the rest after rounding down goes to the first
-// ones that have a bound, one each. Without any bound the endpoints count alike.
+// spread adds a total to the endpoints in proportion to their bounds. The remainder after rounding down goes to the
+// first ones with a bound, one each. Without any bound all endpoints count equally.
 func spread(total int64, endpoints []Endpoint, add func(i int, n int64)) {
 	if len(endpoints) == 0 || total == 0 {
 		return
@@ -285,7 +285,7 @@ func spread(total int64, endpoints []Endpoint, add func(i int, n int64)) {
 	}
 }
 
-// next returns when less counts than now, if nothing new is seen; zero: never. It is at most one step away.
+// next returns the time of the next fall, without new records; zero: never. It is at most one step away.
 func (f *foreign) next(now time.Time) time.Time {
 	for _, r := range f.replicas {
 		for _, p := range r.processes {
@@ -297,7 +297,8 @@ func (f *foreign) next(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// drains reports whether another process that stops has written its record within this time: it dispatches still.
+// drains reports whether another, stopping process has written its record within this time, so that it still
+// dispatches.
 func (f *foreign) drains(now time.Time, within time.Duration) bool {
 	for _, r := range f.replicas {
 		if r.there && r.draining && now.Sub(r.changed) <= within {
@@ -307,7 +308,7 @@ func (f *foreign) drains(now time.Time, within time.Duration) bool {
 	return false
 }
 
-// earlier returns the requests left by earlier processes of a replica that still count, newest first.
+// earlier returns the requests of earlier processes of a replica that still count, newest first.
 func (f *foreign) earlier(now time.Time, lease string) []Earlier {
 	r := f.replicas[lease]
 	if r == nil {
@@ -322,7 +323,8 @@ func (f *foreign) earlier(now time.Time, lease string) []Earlier {
 	return list
 }
 
-// forgotten returns the Leases of replicas that have not changed for so long that they are gone, except the one named.
+// forgotten returns the Leases that have not changed for so long that their replicas must be gone, except the one
+// named.
 func (f *foreign) forgotten(now time.Time, except string) []metav1.ObjectMeta {
 	var gone []metav1.ObjectMeta
 	for name, r := range f.replicas {

@@ -11,7 +11,7 @@ type Identity struct {
 	Pod, UID string
 	// Boot is different for each process.
 	Boot string
-	// Address is the pod's IP, under which the replica publishes itself when it leads; empty: it does not.
+	// Address is the pod's IP, published when the replica leads; empty: it publishes nothing.
 	Address string
 }
 
@@ -20,8 +20,8 @@ func NewIdentity(pod, uid string) Identity {
 	return Identity{Pod: pod, UID: uid, Boot: strings.ToLower(rand.Text()[:13])}
 }
 
-// String returns the identity as the holder of a Lease; no part of it has an underscore. A part for the address is there
-// if the replica publishes itself.
+// String returns the identity as the holder of a Lease; no part of it has an underscore. The address is a part only if
+// the replica publishes itself.
 func (i Identity) String() string {
 	holder := i.Pod + "_" + i.UID + "_" + i.Boot
 	if i.Address != "" {
@@ -30,21 +30,21 @@ func (i Identity) String() string {
 	return holder
 }
 
-// PodOfHolder returns the name of the pod of a Lease's holder; empty: nobody holds it.
+// PodOfHolder returns the name of the pod of a Lease's holder; empty: no holder.
 func PodOfHolder(holder string) string {
 	pod, _, _ := strings.Cut(holder, "_")
 	return pod
 }
 
-// precedes reports whether a holder is an earlier process of the same pod, which has ended: a pod has one process at a
-// time. Without a UID it is never sure: another pod may have had the name.
+// precedes reports whether a holder is an earlier process of the same pod, which has ended, since a pod has one process
+// at a time. Without a UID it returns false: another pod may have had the name.
 func (i Identity) precedes(holder string) bool {
 	parts := strings.Split(holder, "_")
 	return len(parts) >= 3 && i.UID != "" && parts[0] == i.Pod && parts[1] == i.UID && parts[2] != i.Boot
 }
 
-// relieves reports whether a holder is a replica that does not publish itself, as those of earlier versions do not, and
-// this one does: only if this one leads can the Service lead to the leader.
+// relieves reports whether this replica publishes itself and the holder does not, as in earlier versions: the Service
+// can lead to the leader only if this replica leads.
 func (i Identity) relieves(holder string) bool {
 	return i.Address != "" && len(strings.Split(holder, "_")) == 3
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ElectionAPI is the election's access to the Leases of a namespace. Errors are those of the apiserver, and told apart
-// by their reasons: NotFound, AlreadyExists, Conflict.
+// ElectionAPI is the election's access to the Leases of a namespace. Errors are the apiserver's, distinguished by
+// reason: NotFound, AlreadyExists, Conflict.
 type ElectionAPI interface {
 	Get(ctx context.Context, name string) (*coordinationv1.Lease, error)
 	Create(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
@@ -19,10 +19,10 @@ type ElectionAPI interface {
 	Update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error)
 }
 
-// API is the records' access to them.
+// API is the records' access to the Leases.
 type API interface {
 	ElectionAPI
-	// List returns up to limit Leases that a label selector selects, and whether there are more.
+	// List returns up to limit Leases by a label selector, and whether there are more.
 	List(ctx context.Context, selector string, limit int) (leases []coordinationv1.Lease, more bool, err error)
 	// Delete deletes the version that the Lease names.
 	Delete(ctx context.Context, lease *coordinationv1.Lease) error

@@ -12,8 +12,8 @@ const (
 	maxLabel = 63
 )
 
-// ElectionLease returns the name of the Lease that the replicas of a pool share. pool is what PoolLabelOf or
-// SelectorLabelOf returns.
+// ElectionLease returns the name of the Lease shared by the replicas of a pool. pool is the result of PoolLabelOf or
+// SelectorLabelOf.
 func ElectionLease(pool string) string { return within(maxName, pool+"-weir") }
 
 // ReplicaLease returns the name of a pod's own Lease.
@@ -22,10 +22,10 @@ func ReplicaLease(pod string) string { return within(maxName, "weir-"+pod) }
 // PoolLabelOf returns the value of PoolLabel for the pool of this name.
 func PoolLabelOf(name string) string { return within(maxLabel, name) }
 
-// SelectorLabelOf returns the value of PoolLabel for the pods that a selector selects.
+// SelectorLabelOf returns the value of PoolLabel for the pods of a selector.
 func SelectorLabelOf(selector string) string { return "selector-" + hashed(selector) }
 
-// PodOf returns a name that a pod could have, for a process that is in none: from the name of its machine.
+// PodOf returns a valid pod name for a process outside a pod, from its hostname.
 func PodOf(hostname string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Publication keeps the EndpointSlice by which a Service without a selector leads to the leader.
+// Publication keeps the EndpointSlice that makes a Service without a selector lead to the leader.
 type Publication struct {
 	config    Config
 	me        Identity
@@ -23,7 +23,7 @@ type Publication struct {
 
 	mu   sync.Mutex
 	aim  aim
-	done chan struct{} // closed: what aim asks for has been reached, for good
+	done chan struct{} // closed: the aim has been reached, for good
 }
 
 // aim is a publication's next action on the slice.
@@ -33,11 +33,11 @@ const (
 	aimNothing  aim = iota // another replica leads, or none is known to
 	aimPublish             // to lead to this replica
 	aimReplaced            // to see another replica there, and to write nothing
-	aimWithdraw            // to lead to nobody, if it leads to this replica
+	aimWithdraw            // to lead to no replica, if it leads to this one
 )
 
-// NewPublication returns the publication of a replica, whose identity has an address. failed is called for each request
-// that fails, for a metric.
+// NewPublication returns the publication of a replica, whose identity must have an address. failed is called for each
+// failed request, for a metric.
 func NewPublication(config Config, me Identity, namespace string, slice SliceAPI, failed func(), log logr.Logger) *Publication {
 	return &Publication{
 		config: config, me: me, namespace: namespace, slice: slice, failed: failed, log: log,
@@ -45,7 +45,7 @@ func NewPublication(config Config, me Identity, namespace string, slice SliceAPI
 	}
 }
 
-// Lead takes in that this replica leads now, or does not. It returns at once. After HandOver it changes nothing.
+// Lead notes whether this replica leads. It returns at once. After HandOver it has no effect.
 func (p *Publication) Lead(leads bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,8 +58,8 @@ func (p *Publication) Lead(leads bool) {
 	}
 }
 
-// HandOver leaves the slice to the successor: it is not written any more. The channel that it returns is closed when the
-// slice leads to another replica.
+// HandOver leaves the slice to the successor and writes it no more. The returned channel is closed when the slice leads
+// to another replica.
 func (p *Publication) HandOver() (replaced <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *Publication) HandOver() (replaced <-chan struct{}) {
 	return p.done
 }
 
-// Withdraw takes this replica out of the slice, if it is there still. The channel that it returns is closed when it is not.
+// Withdraw removes this replica from the slice, if it is still there. The returned channel is closed when it is not.
 func (p *Publication) Withdraw() (gone <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +83,8 @@ func (p *Publication) set(a aim) {
 	}
 }
 
-// Run keeps the slice until ctx is done, and returns nil. While this replica leads it looks every retry period: a
-// client that empties the slice empties it for no longer.
+// Run keeps the slice until ctx is done, and returns nil. While this replica leads it reads the slice every retry
+// period, so a slice emptied by a client stays empty for at most that long.
 func (p *Publication) Run(ctx context.Context) error {
 	again := time.NewTimer(0)
 	defer again.Stop()
@@ -120,7 +120,7 @@ func (p *Publication) Run(ctx context.Context) error {
 	}
 }
 
-// pursue looks at the slice and writes it, if that takes it nearer to the aim.
+// pursue reads the slice, and writes it if the aim requires it.
 func (p *Publication) pursue(ctx context.Context, aim aim) (reached bool, err error) {
 	reached, err = p.step(ctx, aim)
 	if apierrors.IsConflict(err) {
@@ -134,7 +134,7 @@ func (p *Publication) step(ctx context.Context, aim aim) (reached bool, err erro
 	defer cancel()
 	read, err := p.slice.Get(ctx)
 	if err != nil {
-		// A slice that is gone, or that this replica may not read, is nothing that it could mend: as after a rollback.
+		// This replica cannot repair a slice that is gone or that it may not read, as after a rollback.
 		return aim != aimPublish && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)), err
 	}
 	mine := false

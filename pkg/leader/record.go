@@ -22,14 +22,14 @@ const (
 
 // InFlight is the requests in flight of a process.
 type InFlight struct {
-	// Total is the number of requests, at endpoints that left the pool too.
+	// Total is the number of requests, including those at endpoints that left the pool.
 	Total int `json:"total"`
-	// ByEndpoint has the number at each endpoint with any, by the endpoint's key; nil: they are too many to list, and
-	// Total is to be spread.
+	// ByEndpoint has the numbers by the endpoint's key, without zeros; nil: there are too many to list, and Total must
+	// be spread.
 	ByEndpoint map[string]int `json:"endpoints,omitempty"`
-	// Tokens and TokensByEndpoint are the tokens of the stock that these requests take. There are none where tokens are
-	// not bounded, or if an earlier version of Weir wrote the record; then only the requests count. A total without a
-	// list is to be spread, by the requests if those are listed.
+	// Tokens and TokensByEndpoint are these requests' tokens of the stock. They are missing if tokens are not bounded,
+	// or if an earlier version of Weir wrote the record; then only the requests count. A total without a list must be
+	// spread, by the requests if those are listed.
 	Tokens           int64            `json:"tokens,omitempty"`
 	TokensByEndpoint map[string]int64 `json:"endpointTokens,omitempty"`
 }
@@ -43,7 +43,7 @@ type Record struct {
 	Boot string `json:"boot"`
 	// Time is when, by its clock; for people.
 	Time time.Time `json:"time"`
-	// Draining tells that it stops; for people.
+	// Draining is true if the process is stopping; for people.
 	Draining bool `json:"draining,omitempty"`
 	InFlight
 	// Earlier has the requests that earlier processes of this replica left behind.
@@ -53,13 +53,13 @@ type Record struct {
 // Earlier is the last record of a process that has ended.
 type Earlier struct {
 	Boot string `json:"boot"`
-	// Age is how old it was when the record that it is in was written, in seconds.
+	// Age is its age when the containing record was written, in seconds.
 	Age int `json:"age"`
 	InFlight
 }
 
-// encode returns the record as text of at most MaxRecord bytes: without the tokens by endpoint, without the counts by
-// endpoint, or without the earlier processes, if it is longer.
+// encode returns the record as text of at most MaxRecord bytes. A longer record loses the tokens by endpoint, then the
+// counts by endpoint, then the earlier processes.
 func (r Record) encode() string {
 	r.Earlier = r.Earlier[:min(len(r.Earlier), maxEarlier)]
 	for {
@@ -104,14 +104,14 @@ func (r *Record) listsTokens() bool {
 	return r.TokensByEndpoint != nil || slices.ContainsFunc(r.Earlier, func(e Earlier) bool { return e.TokensByEndpoint != nil })
 }
 
-// decode returns the record that a text holds. The error names the field.
+// decode returns the record of a text. The error names the field.
 func decode(text string) (*Record, error) {
 	if len(text) > MaxRecord {
 		return nil, fmt.Errorf("%d bytes: must be at most %d", len(text), MaxRecord)
 	}
 	r := &Record{}
 	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, fmt.Errorf("%.200s", err.Error()) // it may have a number as long as the record
+		return nil, fmt.Errorf("%.200s", err.Error()) // it may quote a number as long as the record
 	}
 	if err := r.check("", r.Boot); err != nil {
 		return nil, err

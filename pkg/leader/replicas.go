@@ -15,23 +15,23 @@ import (
 // PoolLabel is the label of the replicas' Leases; its value names the pool.
 const PoolLabel = "weir.dev/pool"
 
-// maxReplicas bounds the Leases of replicas that are read.
+// maxReplicas bounds the replicas' Leases that are read.
 const maxReplicas = 64
 
 // endTimeout bounds the time of the last record of a process.
 const endTimeout = 2 * time.Second
 
-// Part is a replica's exchange with the others.
+// Part is a replica's interface to its own process.
 type Part struct {
 	// InFlight returns this process's requests in flight now.
 	InFlight func() InFlight
 	// Changed is called when Stock may have changed.
 	Changed func()
-	// Failed is called for each request that fails, for a metric.
+	// Failed is called for each failed request, for a metric.
 	Failed func()
 }
 
-// Replicas keeps this replica's Lease, and knows the others'.
+// Replicas keeps this replica's Lease, and reads the others'.
 type Replicas struct {
 	config Config
 	me     Identity
@@ -53,7 +53,7 @@ type Replicas struct {
 	stamped  bool
 	synced   bool
 	draining bool
-	silent   bool // the last record says that nothing is in flight
+	silent   bool // the last record has nothing in flight
 	written  time.Time
 	swept    time.Time // when Leases were last deleted
 	failures struct{ list, write, remove failure }
@@ -68,8 +68,8 @@ func NewReplicas(config Config, me Identity, pool string, leases API, part Part,
 	}
 }
 
-// Stock returns the requests in flight of other processes at each of the endpoints, which are asked for only if they
-// have anything in flight; else it returns nil. It is safe for concurrent use.
+// Stock returns other processes' requests in flight at each of the endpoints, or nil if there are none; endpoints is
+// then not called. It is safe for concurrent use.
 func (r *Replicas) Stock(now time.Time, endpoints func() []Endpoint) []Held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *Replicas) Stock(now time.Time, endpoints func() []Endpoint) []Held {
 	return r.foreign.stock(now, endpoints())
 }
 
-// Drain makes the records say that this replica stops, from now on. It returns at once.
+// Drain marks later records as those of a stopping replica. It returns at once.
 func (r *Replicas) Drain() {
 	select {
 	case r.drain <- struct{}{}:
@@ -87,7 +87,7 @@ func (r *Replicas) Drain() {
 	}
 }
 
-// Look has the records read at once, and not only when it is time to. It returns at once.
+// Look makes Run read the records at once. It returns immediately.
 func (r *Replicas) Look() {
 	select {
 	case r.look <- struct{}{}:
@@ -95,8 +95,8 @@ func (r *Replicas) Look() {
 	}
 }
 
-// overlapLooks is the factor by which records are written and read more often while two replicas may dispatch, since
-// one of them stops: so that what neither knows of the other is well below what is dispatched in a retry period.
+// overlapLooks is the factor by which records are written and read more often while a stopping replica and another may
+// both dispatch. So the dispatches that one does not know of the other are well below those of a retry period.
 const overlapLooks = 4
 
 // pause returns the time until the next round.
@@ -111,8 +111,8 @@ func (r *Replicas) pause() time.Duration {
 	return pause - rand.N(pause/5+1) // as in Elector
 }
 
-// Run reads and writes records until ctx is done, then writes a last one, and returns nil. synced is called once, when
-// the records of the others have been read and one of this replica is written.
+// Run reads and writes records until ctx is done, then writes a last one, and returns nil. synced is called once, after
+// the other replicas' records have been read and one of this replica is written.
 func (r *Replicas) Run(ctx context.Context, synced func()) error {
 	round, step := time.NewTimer(0), time.NewTimer(0)
 	defer round.Stop()
@@ -124,7 +124,7 @@ func (r *Replicas) Run(ctx context.Context, synced func()) error {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(endTimeout, r.config.callTimeout()))
 			defer cancel()
 			if r.synced {
-				_ = r.write(last) // nobody is left to try again
+				_ = r.write(last) // there is no later attempt
 			}
 			return nil
 		case <-r.drain:
@@ -152,16 +152,16 @@ func (r *Replicas) Run(ctx context.Context, synced func()) error {
 	}
 }
 
-// round reads the records of all and writes the own one.
+// round reads all records and writes this replica's own.
 func (r *Replicas) round(ctx context.Context, synced func()) {
 	leases, err := r.list(ctx)
 	r.note(ctx, &r.failures.list, err, "the records of other replicas cannot be read: their stock falls to 0")
 	if err != nil && !r.synced {
-		return // the own Lease may have a record that must not be lost
+		return // its own Lease may have a record that must not be lost
 	}
 	if !r.synced {
-		// The leases of earlier processes are handed on before their record is replaced. Their age is known only
-		// when this one is written.
+		// The leases of earlier processes are handed on before their record is replaced. Their age is known only after
+		// this record is written.
 		r.saw(leases, func(*coordinationv1.Lease) time.Duration { return 0 })
 	}
 	writing := r.keep(ctx)
@@ -178,13 +178,13 @@ func (r *Replicas) round(ctx context.Context, synced func()) {
 	r.saw(leases, r.age)
 	if first {
 		r.synced = true
-		r.part.Changed() // before anybody relies on it
+		r.part.Changed() // before the records are relied on
 		synced()
 	}
 	r.forget(ctx)
 }
 
-// list returns the Leases of the pool's replicas, and remembers the own one.
+// list returns the Leases of the pool's replicas, and remembers this replica's own.
 func (r *Replicas) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.config.callTimeout())
 	defer cancel()
@@ -225,7 +225,7 @@ func (r *Replicas) saw(leases []coordinationv1.Lease, age func(*coordinationv1.L
 	}
 }
 
-// keep writes the own record, unless it would say again that nothing is in flight.
+// keep writes this replica's record, unless it would repeat that nothing is in flight.
 func (r *Replicas) keep(ctx context.Context) error {
 	now := time.Now()
 	nothing := r.part.InFlight().Total == 0 && len(r.earlier(now)) == 0
@@ -234,7 +234,7 @@ func (r *Replicas) keep(ctx context.Context) error {
 	}
 	err := r.write(ctx)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		if _, err := r.list(ctx); err != nil { // somebody has written or deleted it
+		if _, err := r.list(ctx); err != nil { // another writer has changed or deleted it
 			return err
 		}
 		err = r.write(ctx)
@@ -251,7 +251,7 @@ func (r *Replicas) earlier(now time.Time) []Earlier {
 	return r.foreign.earlier(now, r.name)
 }
 
-// write writes the own Lease with the record of now.
+// write writes this replica's Lease with the present record.
 func (r *Replicas) write(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.config.callTimeout())
 	defer cancel()
@@ -298,7 +298,7 @@ func (r *Replicas) age(l *coordinationv1.Lease) time.Duration {
 	return time.Now().Add(r.offset).Sub(at)
 }
 
-// stampOf returns when the apiserver last wrote down a change of a Lease, to the second.
+// stampOf returns when the apiserver last recorded a change of a Lease, to the second.
 func stampOf(l *coordinationv1.Lease) time.Time {
 	var last time.Time
 	for _, f := range l.ManagedFields {
@@ -309,7 +309,7 @@ func stampOf(l *coordinationv1.Lease) time.Time {
 	return last
 }
 
-// forget deletes Leases that replicas have left behind.
+// forget deletes the Leases of departed replicas.
 func (r *Replicas) forget(ctx context.Context) {
 	now := time.Now()
 	if now.Sub(r.swept) < r.config.LeaseDuration {
@@ -334,7 +334,7 @@ func (r *Replicas) forget(ctx context.Context) {
 	r.note(ctx, &r.failures.remove, failed, "Leases of replicas that are gone cannot be deleted")
 }
 
-// note counts a failure, and logs one that is new and the end of one.
+// note counts a failure, and logs a new failure and the end of one.
 func (r *Replicas) note(ctx context.Context, f *failure, err error, what string) {
 	if ctx.Err() != nil {
 		return

@@ -32,7 +32,7 @@ type Slice struct {
 
 var _ SliceAPI = Slice{}
 
-// NewSlice returns the EndpointSlice of this name, which somebody else creates.
+// NewSlice returns the EndpointSlice of this name. It does not create it.
 func NewSlice(config *rest.Config, namespace, name string) (Slice, error) {
 	client, err := discovery.NewForConfig(config)
 	if err != nil {
@@ -61,7 +61,7 @@ func entryOf(me Identity, namespace string) discoveryv1.Endpoint {
 	}
 }
 
-// leadsTo reports whether the slice leads to a replica, and to it alone.
+// leadsTo reports whether the slice leads to this replica only.
 func leadsTo(s *discoveryv1.EndpointSlice, me Identity) bool {
 	if len(s.Endpoints) != 1 {
 		return false
@@ -76,7 +76,7 @@ func isOf(e discoveryv1.Endpoint, me Identity) bool {
 	return e.TargetRef != nil && e.TargetRef.Name == me.Pod && string(e.TargetRef.UID) == me.UID
 }
 
-// endpointsPatch returns the patch that replaces the entries of the version that was read.
+// endpointsPatch returns the patch that replaces the entries of the read version.
 func endpointsPatch(read *discoveryv1.EndpointSlice, entries []discoveryv1.Endpoint) []byte {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": read.ResourceVersion}, "endpoints": entries,
@@ -87,7 +87,7 @@ func endpointsPatch(read *discoveryv1.EndpointSlice, entries []discoveryv1.Endpo
 	return patch
 }
 
-// takes returns an error if a slice cannot have an address because it is of the other family.
+// takes returns an error if an address is not of the slice's family.
 func takes(s *discoveryv1.EndpointSlice, address string) error {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// AffinityMode is the part of a request that leads to the engine with its prompt cached.
+// AffinityMode is the part of a request that is compared to find the engine with its prompt cached.
 type AffinityMode string
 
 // The modes of affinity.
@@ -27,16 +27,16 @@ const (
 	ScopeFlow AffinityScope = "flow" // those of a flow
 )
 
-// Affinity is the way from a request to the engines with its prompt cached (scheduling.affinity).
+// Affinity configures the routing of requests to engines with their prompts cached (scheduling.affinity).
 type Affinity struct {
 	// Mode is the compared part of requests.
 	Mode AffinityMode
-	// Scope is between which requests.
+	// Scope is the set of compared requests.
 	Scope AffinityScope
-	// Seed is a secret that replicas share, so that clients can build no prompts whose keys collide, and all replicas have
-	// the same keys. It may be empty.
+	// Seed is a secret shared by all replicas, so that clients cannot build prompts with colliding keys, and all
+	// replicas have the same keys. It may be empty.
 	Seed string
-	// Session is where the name of a session is: "header:NAME", "cookie:NAME" or "body:prompt_cache_key".
+	// Session is the source of a session's name: "header:NAME", "cookie:NAME" or "body:prompt_cache_key".
 	Session string
 }
 
@@ -59,7 +59,7 @@ type sessionSource struct {
 	cookie string // its name with "="; "" for a header
 }
 
-// compileAffinity finds the header of sessions. With prefixes it says something of requests whose body is not read.
+// compileAffinity finds the header of sessions. With mode prefix it serves requests with an unread body.
 func (r *Rules) compileAffinity() {
 	a := &r.cfg.Affinity
 	r.seed = body.HashText(a.Seed, 0)
@@ -114,7 +114,7 @@ func (q *Request) asksForPrompt() bool {
 	}
 }
 
-// affine completes the inputs of affinity, once model and flow are known. f is nil if the body was not read.
+// affine completes the inputs of affinity after model and flow are known. f is nil if the body was not read.
 func (q *Request) affine(f *body.Fields, b []byte) {
 	a := &q.rules.cfg.Affinity
 	if a.Mode == AffinityOff || a.Mode == "" || !q.hasPrompt() {

@@ -9,22 +9,21 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// PolicyClass says where a request names its class within its tier, and its priorities within that.
+// PolicyClass has the sources of a request's class within its tier, and of its priorities within the class.
 type PolicyClass struct {
-	// Headers name the headers with a class's name, of which the first that is present counts. At most 2.
+	// Headers are the headers with a class's name, at most 2; the first one present counts.
 	Headers []string
 	// PriorityHeader and StrictPriorityHeader name the headers with the two priorities, whole numbers; "" is none.
 	PriorityHeader, StrictPriorityHeader string
-	// Hints lists the Hints that count in a body; a header goes before.
+	// Hints lists the Hints that count in a body; headers take precedence.
 	Hints []string
-	// MaxPriority is the highest priority that a request may have; a higher one counts as this. 0 to 2^31 − 1.
+	// MaxPriority caps a request's priority. 0 to 2^31 − 1.
 	MaxPriority int
-	// MaxStrictPriority is the highest strict priority that a request may have; a higher one counts as this. 0 to
-	// fairqueue.MaxStrict.
+	// MaxStrictPriority caps a request's strict priority. 0 to fairqueue.MaxStrict.
 	MaxStrictPriority int
 }
 
-// maxClassHeaders is the largest number of headers that may name a class; every request has a place for each of them.
+// maxClassHeaders is the largest number of class headers. Every request has a slot for each of them.
 const maxClassHeaders = 2
 
 func (p *PolicyClass) check(ps *invalid.Problems, at invalid.Path) {
@@ -57,7 +56,7 @@ func (r *Rules) compilePolicyClass(p *PolicyClass) {
 	r.hints = compileHints(p.Hints)
 }
 
-// single calls add with each of these headers that a request may have only once: clients may send Dynamo's, as there.
+// single calls add with each of these headers that must not be repeated. Clients may repeat Dynamo's, as with Dynamo.
 func (p *policyClass) single(names *headerNames, add func(slot)) {
 	for _, s := range append([]slot{p.priority, p.strict}, p.class...) {
 		if s != noSlot && !forgiving(names.names[s]) {
@@ -75,7 +74,7 @@ func (r *Rules) classOf(h *Headers, role, user string) *fairqueue.Path {
 		Strict:   min(whole(h.values[r.policyClass.strict]), r.cfg.PolicyClass.MaxStrictPriority),
 	}
 	if len(p.Class) > fairqueue.MaxClassName {
-		p.Class = "" // no class has this name, and the waiter and the recording would keep it
+		p.Class = "" // no class has this name; otherwise the waiter and the recording would keep it
 	}
 	if user != "" {
 		p.Under = []string{user}
@@ -85,8 +84,8 @@ func (r *Rules) classOf(h *Headers, role, user string) *fairqueue.Path {
 	return &p
 }
 
-// Classify resolves the ring and the class of a request with so many uncached tokens: the classes of its model, or else those
-// of all other models. It is called once, after the value is complete.
+// Classify resolves the ring and the class of a request by its uncached tokens, among the classes of its model, or else
+// those for all other models. It is called once, after the value is complete.
 func (q *Request) Classify(uncached int64) {
 	in, r := "", q.rules.ring
 	if own := q.rules.modelRings[q.Model]; own != nil {
@@ -107,10 +106,10 @@ func (q *Request) Classify(uncached int64) {
 	q.Class.Ring, q.Class.Class = in, class
 }
 
-// whole reads a whole number of at least 0; anything else is 0, and a larger one than fits is the largest.
+// whole reads a whole number. Negative numbers and other text give 0; too large a number gives the largest int.
 func whole(v string) int {
 	if v == "" {
-		return 0 // without the error that ParseInt would make
+		return 0 // avoids allocating ParseInt's error
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 32)
 	switch {

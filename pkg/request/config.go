@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// Config has the places where requests name their tenant, tier, class, model, cost and deadline, and the limits of
-// requests. The comments name the keys of the configuration file in parentheses.
+// Config has the sources of requests' tenant, tier, class, model, cost and deadline, and the limits of requests. The
+// comments name the keys of the configuration file in parentheses.
 type Config struct {
 	// FlowKey lists the sources of the flow key in order (flows.key): "header:NAME", "metadata:NAMESPACE/PATH" (PATH is
-	// split at slashes), "attribute:NAME" or "model". The first source that has a value counts. A request without a value
+	// split at slashes), "attribute:NAME" or "model". The first source with a value counts. A request without a value
 	// belongs to the flow "anonymous".
 	FlowKey []string
-	// Levels lists the levels of flows, outermost first (flows.levels): none, one, or two. The first one's Key takes the place of
-	// FlowKey, and must be its only one; with two, the second one's Key has the sources of the users of a tenant, as those of
-	// FlowKey, but not "model". A request without a value belongs to its tenant's user "anonymous".
+	// Levels lists the levels of flows, outermost first (flows.levels): none, one, or two. The first level's Key
+	// replaces FlowKey, which must then be empty. The second level's Key has the sources of a tenant's user, like
+	// FlowKey but without "model". A request without a value belongs to its tenant's user "anonymous".
 	Levels []Level
 	// Models has the targets and criticalities of models (models).
 	Models []Model
 	// Objectives has the priorities of objectives (objectives).
 	Objectives []Objective
-	// RoleSources lists the sources of a tenant's role in order (flows.role), as those of FlowKey, but not "model". The first
-	// that has a value counts.
+	// RoleSources lists the sources of a tenant's role in order (flows.role), like FlowKey but without "model". The
+	// first source with a value counts.
 	RoleSources []string
-	// DefaultRole is the role of a request that has none, or one that Roles does not list (flows.defaultRole); it may be "".
+	// DefaultRole is the role of a request without a role listed in Roles (flows.defaultRole); it may be "".
 	DefaultRole string
-	// Roles has the tiers of roles, by their names (roles). They apply to tenants whose policy says nothing of tiers.
+	// Roles has the tiers of roles, by role name (roles). They apply to tenants whose policy sets no tier.
 	Roles map[string]RoleTiers
-	// TenantPolicies limits the tier by tenant (tenantPolicies). The policy "*" applies to tenants that have none of
-	// their own; without it they are not limited.
+	// TenantPolicies limits the tier by tenant (tenantPolicies). The policy "*" applies to tenants without a policy of
+	// their own; without "*" these are not limited.
 	TenantPolicies map[string]TenantPolicy
-	// Criticality is where a request's tier may be named (criticality).
+	// Criticality has the sources of a request's tier (criticality).
 	Criticality Criticality
-	// PolicyClass says where a request's class and priorities may be named (policyClass).
+	// PolicyClass has the sources of a request's class and priorities (policyClass).
 	PolicyClass PolicyClass
-	// Classes are the classes of all rings (classes). Ring is that of the models without classes of their own (policyClass),
-	// and ModelRings has those of other models (policyClass.byModel).
+	// Classes are the classes of all rings (classes). Ring is the ring of models without classes of their own
+	// (policyClass), and ModelRings has the rings of other models (policyClass.byModel).
 	Classes    []Class
 	Ring       Ring
 	ModelRings map[string]Ring
@@ -43,28 +43,28 @@ type Config struct {
 	Tiers []Tier
 	// TrustedHeaders are set by the gateway, never by clients (trustedHeaders).
 	TrustedHeaders TrustedHeaders
-	// RequestBody is when the request body is read (requestBody).
+	// RequestBody determines when the request body is read (requestBody).
 	RequestBody BodyPolicy
-	// HashFlowKeys replaces identities in flow keys by their HashedFlow, so that nothing shows them (--hash-flow-keys).
+	// HashFlowKeys replaces identities in flow keys by their hashes, so that they are never shown (--hash-flow-keys).
 	// The keys of TenantPolicies may be identities or hashes.
 	HashFlowKeys bool
 	// UnknownModels is the flow of a model that neither Models nor an endpoint lists (flows.unknownModels).
 	UnknownModels UnknownModelsPolicy
-	// Anonymous is the flow of a request in which no source but "model" finds anything (flows.anonymous).
+	// Anonymous is the flow of a request without a value from any source but "model" (flows.anonymous).
 	Anonymous AnonymousPolicy
-	// PassOn is the treatment of requests that are known not to be inference: GET, HEAD, OPTIONS and DELETE without a
-	// body, and requests at the built-in paths or at PassOnPaths (passOn). All other requests queue.
+	// PassOn is the treatment of requests known not to be inference: GET, HEAD, OPTIONS and DELETE without a body, and
+	// requests at the built-in paths or at PassOnPaths (passOn). All other requests queue.
 	PassOn PassOnPolicy
-	// PassOnPaths are more such paths, as clients send them and without the query (passOnPaths).
+	// PassOnPaths are further such paths, in the form that clients send, without the query (passOnPaths).
 	PassOnPaths []string
-	// Explain lists the tenants that may ask for the records of the decisions on their requests (decisions.explain): identities,
+	// Explain lists the tenants that may request their requests' decision records (decisions.explain): identities,
 	// Anonymous for requests without one, or "*" for all. The keys may be hashes as in TenantPolicies.
 	Explain []string
 	// Affinity is the way from a request to the engines with its prompt cached (scheduling.affinity).
 	Affinity Affinity
 	// Limits bounds sizes (limits).
 	Limits Limits
-	// DeadlineHeaders names request headers in which an outer hop states the client's deadline
+	// DeadlineHeaders names request headers with the client's deadline from an outer hop
 	// (requestQueueController.deadlineHeaders), in milliseconds, or in gRPC's format if the name is grpc-timeout.
 	DeadlineHeaders []string
 	// RoutesByModel is set if endpoints differ in the models that they serve, so that a request cannot be placed without
@@ -73,18 +73,18 @@ type Config struct {
 	// RoutesByNeeds is set if endpoints differ in the needs that they meet, so that a request may not be placed without its
 	// needs. The wiring sets it.
 	RoutesByNeeds bool
-	// OtherTargets are the targets of models that Models does not list, drawn as a model's own; without any, such a
-	// model is its own target. They make no model known (UnknownModels). The wiring sets them.
+	// OtherTargets are the targets of models that Models does not list, drawn like a model's own targets; without any,
+	// such a model is its own target. They do not make a model known (UnknownModels). The wiring sets them.
 	OtherTargets []Target
 }
 
-// Model is a model by the name that clients use.
+// Model is a model by its name in requests.
 type Model struct {
 	// Name is the model's name in requests.
 	Name string
 	// Criticality is "Critical", "Standard", "Sheddable" or a tier's name. "" leaves it to the default.
 	Criticality string
-	// Targets are the names under which engines serve it. Without targets that is its own name.
+	// Targets are the model's names at the engines. Without targets it is the model's own name.
 	Targets []Target
 }
 
@@ -107,26 +107,26 @@ type Objective struct {
 	Priority int
 }
 
-// RoleTiers is the tier of the tenants of a role, and its limit. Both may be empty.
+// RoleTiers is the tier of a role's tenants, and its limit. Both may be empty.
 type RoleTiers struct {
-	// Class and MaxClass are those of a TenantPolicy.
+	// Class and MaxClass are as in TenantPolicy.
 	Class, MaxClass string
 }
 
-// TenantPolicy is the tier of a tenant, and its limit, or its role. One of them is given.
+// TenantPolicy is the tier of a tenant and its limit, or its role. At least one of them must be given.
 type TenantPolicy struct {
-	// Role is the tenant's role, whatever the sources of roles say; empty: they say it.
+	// Role is the tenant's role, overriding the sources of roles; empty: they decide.
 	Role string
 
 	// Class is the tier of the tenant's requests that declare none: a tier's name or a criticality; empty: the default.
-	// It is limited like a declared one. The policy "*" has none.
+	// It is limited like a declared tier. The policy "*" has no Class.
 	Class string
-	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality. If it is empty, it is that
-	// of the policy "*", or Class where that is higher.
+	// MaxClass is the highest tier of the tenant's requests: a tier's name or a criticality. If it is empty, it is the
+	// MaxClass of the policy "*", or Class if that is higher.
 	MaxClass string
 }
 
-// Criticality is where a request's tier may be named, and the tier of requests for which it is not.
+// Criticality has the sources of a request's tier, and the tier of requests that name none.
 type Criticality struct {
 	// Header names the class header, or is "".
 	Header string
@@ -134,11 +134,11 @@ type Criticality struct {
 	Metadata string
 	// Default is the tier of a request that names none: a tier's name or a criticality.
 	Default string
-	// ObjectiveHeaders names up to 4 headers that may hold the name of an objective. The first one with a value counts.
+	// ObjectiveHeaders names up to 4 headers with the name of an objective. The first one with a value counts.
 	ObjectiveHeaders []string
 }
 
-// Tier is a tier, as far as resolving the tier of a request depends on it.
+// Tier has the parts of a tier that resolve the tier of a request.
 type Tier struct {
 	Name string
 	// MinPriority is the lowest priority of the objectives in the tier. Nil means any priority.
@@ -157,12 +157,12 @@ type TrustedHeaders struct {
 	Requirements string
 }
 
-// BodyPolicy is when the request body is read.
+// BodyPolicy determines when the request body is read.
 type BodyPolicy string
 
-// The body policies. A mode of Envoy's that forbids a body wins over the policy, and Weir warns once.
+// The body policies. An Envoy mode without a body overrides the policy, and Weir warns once.
 const (
-	BodyAuto   BodyPolicy = "auto"   // if the headers do not say enough
+	BodyAuto   BodyPolicy = "auto"   // if the headers do not suffice
 	BodyAlways BodyPolicy = "always" // whenever there is one
 	BodyNever  BodyPolicy = "never"  // never
 )
@@ -200,14 +200,15 @@ type Limits struct {
 	// MaxBodyBytesTotal, at most 1 GiB.
 	MaxBodyBytes int64
 	// MaxBodyBytesTotal bounds the memory of all bodies that Weir holds. When it is used up, the identity with the most
-	// bytes in incomplete bodies loses its newest incomplete body, or the arrival is rejected, as no-memory.
+	// bytes in incomplete bodies loses its newest incomplete body, or the arrival is rejected; either ends as
+	// no-memory.
 	MaxBodyBytesTotal int64
-	// BodyTimeout is the time that a body that Weir collects may take to become whole, plus one second for every 64 KiB
-	// received. A later one is rejected as body-timeout. Above 0, and at most an hour.
+	// BodyTimeout is the time in which a collected body must be complete, plus one second for every 64 KiB received. A
+	// later body is rejected as body-timeout. Above 0, and at most an hour.
 	BodyTimeout time.Duration
-	// MaxHeaderBytes bounds the names and values of the request headers together, MaxHeaders their number. Larger and
-	// more ones are rejected as too-large, because Envoy would answer 503 to a request whose headers exceed its own
-	// limits with those that Weir adds. At least 1.
+	// MaxHeaderBytes bounds the names and values of the request headers together, MaxHeaders their number; both at
+	// least 1. Beyond them a request is rejected as too-large, because Envoy answers 503 if the headers plus those
+	// added by Weir exceed its own limits.
 	MaxHeaderBytes, MaxHeaders int64
 }
 

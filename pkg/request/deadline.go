@@ -11,11 +11,11 @@ type deadlineSource struct {
 	grpc bool // the value has gRPC's format; otherwise it is in milliseconds
 }
 
-// maxTimeout is the longest timeout that a header can ask for. A longer one is ignored.
+// maxTimeout is the longest timeout in a header. A longer one is ignored.
 const maxTimeout = 30 * 24 * time.Hour
 
-// deadline returns the earliest deadline that the headers ask for, or zero if there is none. It ignores values that it
-// cannot read, and those of 0 or less: to Envoy 0 means no timeout.
+// deadline returns the earliest deadline in the headers, or zero if there is none. It ignores unreadable values, and
+// values of 0 or less: to Envoy 0 means no timeout.
 func (r *Rules) deadline(h *Headers, now time.Time) time.Time {
 	var earliest time.Time
 	for _, s := range r.deadlines {

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Weir trusts the headers that name the tenant, tier, class, deadline, model and cost of a request, because a gateway sets
-// or strips them. If one of them comes twice, one of the two may be the client's, and which one cannot be told, so the
-// request is refused (ADR 0017). Envoy joins the values of a few headers that it knows, such as its own deadline, with
-// commas. Where no value can contain a comma, one counts as a second header.
+// Weir trusts the headers with the tenant, tier, class, deadline, model and cost of a request, because a gateway sets
+// or strips them. If such a header comes twice, one of the two may be the client's, and Weir cannot tell which, so it
+// refuses the request (ADR 0017). Envoy joins the values of a few known headers, such as its own deadline, with commas.
+// If a value cannot contain a comma, a comma counts as a second header.
 
-// forgiving reports whether a class header may come twice: SMG and Dynamo take the first value of theirs, which clients
-// may send.
+// forgiving reports whether a class header may come twice: clients may send SMG's and Dynamo's class headers, and the
+// first value counts.
 func forgiving(header string) bool {
 	header = strings.ToLower(header)
 	return header == "x-smg-priority" || strings.HasPrefix(header, "x-dynamo-")
 }
 
-// sortHeaders derives single and scalar, once every configured header has its slot.
+// sortHeaders derives single and scalar, after every configured header has its slot.
 func (r *Rules) sortHeaders() {
 	add := func(set *Slots, s slot) {
 		if s != noSlot {
@@ -57,7 +57,7 @@ func (r *Rules) sortHeaders() {
 	r.single |= r.scalar
 }
 
-// ambiguous returns the error of a request that says something trusted twice, or nil.
+// ambiguous returns the error of a request with a repeated trusted header, or nil.
 func (r *Rules) ambiguous(h *Headers) error {
 	if twice := h.twice & r.single; twice != 0 {
 		name := r.names.names[bits.TrailingZeros64(uint64(twice))]

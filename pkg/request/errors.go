@@ -9,7 +9,7 @@ var (
 	ErrEmptySubset = errors.New("the subset hint is empty")
 )
 
-// Error tells the sender of a request its fault.
+// Error describes a fault of a request to its sender.
 type Error struct {
 	// Kind is ErrMalformed or ErrTooLarge.
 	Kind error
@@ -17,7 +17,7 @@ type Error struct {
 	Field string
 	// Message is a sentence for the sender.
 	Message string
-	// Limit is the field of Limits that the request exceeds, and Most its value; "" and 0 if it is none.
+	// Limit is the field of Limits that the request exceeds, and Most its value; "" and 0 without one.
 	Limit string
 	Most  int64
 }

@@ -10,33 +10,33 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Ring is how the requests for one model, or for all that have none of their own, find their class (policyClass): explicit
-// classes, which a request names, and families, which it names too and which have a class for each bucket of uncached
-// tokens. So a client chooses its family, and never its bucket.
+// Ring resolves the class of requests for one model, or for all models without a ring of their own (policyClass). A
+// request names an explicit class, or a family, which has a class for each bucket of uncached tokens. So a client
+// chooses its family, but never its bucket.
 type Ring struct {
-	// DefaultFamily is the family of a request that names no explicit class and no family. It must be given if any class of
-	// the ring has a family, and not otherwise.
+	// DefaultFamily is the family of a request that names no explicit class and no family. It must be set if and only
+	// if a class of the ring has a family.
 	DefaultFamily string
 	// Buckets are the buckets, in ascending order of their floors, of which the first is 0.
 	Buckets []Bucket
 }
 
-// Bucket is the requests that have at least MinTokens uncached tokens, and fewer than the next bucket's.
+// Bucket contains the requests with at least MinTokens uncached tokens, and fewer than the next bucket's.
 type Bucket struct {
 	// MinTokens is its floor, from 0 to fairqueue.MaxCost.
 	MinTokens int64
 	Name      string
 }
 
-// Class is a class of a ring (classes): an explicit one, or with Family and Bucket that of a family in a bucket.
+// Class is a class of a ring (classes): an explicit one, or with Family and Bucket a family's class for a bucket.
 type Class struct {
-	// Model is the model whose ring it belongs to, or "" for that of all models without one.
+	// Model is the model of its ring, or "" for the ring of models without one.
 	Model string
 	// Name, Family and Bucket are unique in the ring.
 	Name, Family, Bucket string
 }
 
-// checkRings checks the families and buckets of all rings; the queue, which owns the classes, checks the rest.
+// checkRings checks the families and buckets of all rings; the queue owns the classes and checks the rest.
 func (c *Config) checkRings(ps *invalid.Problems) {
 	c.Ring.check(ps, invalid.At("Ring"), c.Classes, "")
 	models := map[string]bool{"": true}
@@ -144,7 +144,7 @@ func (r *Ring) checkClasses(ps *invalid.Problems, at invalid.Path, classes []Cla
 		for _, bucket := range buckets {
 			if _, ok := cells[[2]string{family, bucket}]; !ok {
 				ps.Add(at.At("Buckets"), nil, "must each have a class of every family: %q has none in the family %q", bucket, family)
-				return // one problem for each field is told
+				return // one problem for each field is enough
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func checkWord(ps *invalid.Problems, at invalid.Path, name string) {
 	}
 }
 
-// ring is a Ring in the form for reading. One without families leaves a class as it is named.
+// ring is a Ring in the form for reading. Without families the named class is used as it is.
 type ring struct {
 	explicit map[string]bool     // the explicit classes
 	families map[string][]string // the classes of each family, by bucket
@@ -204,8 +204,8 @@ func (r *Rules) compileRings() {
 	}
 }
 
-// class returns the class of a request that names an explicit class, a family, anything else or nothing (""), and has so
-// many uncached tokens.
+// class returns the class of a request by its named class or family, which may be unknown or "", and its uncached
+// tokens.
 func (c *ring) class(named string, uncached int64) string {
 	classes, family := c.families[named]
 	switch {
@@ -221,7 +221,7 @@ func (c *ring) class(named string, uncached int64) string {
 	return classes[n]
 }
 
-// knows reports whether a name is an explicit class's or a family's. Without any classes it is not called.
+// knows reports whether a name is an explicit class or a family. It is not called without classes.
 func (c *ring) knows(named string) bool {
 	return c.explicit[named] || c.families[named] != nil
 }

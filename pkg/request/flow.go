@@ -8,7 +8,7 @@ type identity struct {
 	later string
 	// byModel is set if the flow depends on the model's name.
 	byModel bool
-	// unknownModel is set if the client made up the model's name, so that it names no flow of its own.
+	// unknownModel is set if the model's name is unknown, so that it gets no flow of its own.
 	unknownModel bool
 }
 
@@ -56,8 +56,8 @@ func (q *Request) Sharing() Sharing {
 	}
 }
 
-// KnownFlow returns the key of the flow as far as the parts that were read name it, or "". Requests that are refused
-// before they are offered are counted by it.
+// KnownFlow returns the key of the flow from the parts read so far, or "". Requests refused before they are offered are
+// counted by it.
 func (q *Request) KnownFlow() string {
 	if q.identity.flow == "" && (!q.identity.byModel || q.Model == "") {
 		return ""

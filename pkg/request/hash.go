@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxIdentityBytes is the longest identity that is used as it is. A longer one, or one that is not UTF-8, is hashed.
+// maxIdentityBytes is the longest identity used unchanged. A longer one, or one that is not UTF-8, is hashed.
 const maxIdentityBytes = 256
 
 // bounded returns id, or its hash if id is too long to keep or is not text.
@@ -20,21 +20,21 @@ func bounded(id string) string {
 }
 
 // A flow's key may be a secret: an API key, a token. With Config.HashFlowKeys a key from a header, metadata or an
-// attribute is replaced by its hash as soon as it is read, so that nothing that shows flows (metrics, logs, pages) can
-// show it. Names in the configuration are hashed in the same way. A model's name is not a secret and stays.
+// attribute is replaced by its hash as soon as it is read, so metrics, logs and pages cannot show it. Names in the
+// configuration are hashed in the same way. A model's name is not a secret and is not hashed.
 
 const (
 	hashPrefix = "sha256:"
-	hashDigits = 32 // 128 bits: no two flows collide by chance, and no other identity with the same hash can be found
+	hashDigits = 32 // 128 bits: no chance collisions, and no second identity for a hash can be found
 )
 
-// hashedFlow returns the substitute of an identity: "sha256:" and the first 32 hexadecimal digits of its SHA-256.
+// hashedFlow returns the hash of an identity: "sha256:" and the first 32 hexadecimal digits of its SHA-256.
 func hashedFlow(identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	return hashPrefix + hex.EncodeToString(sum[:hashDigits/2])
 }
 
-// HashedFlowName returns the hash of a name in the configuration, or the name itself if it is such a hash already.
+// HashedFlowName returns the hash of a name in the configuration, or the name itself if it is already a hash.
 func HashedFlowName(name string) string {
 	digits, ok := strings.CutPrefix(name, hashPrefix)
 	if ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == "" {

@@ -26,14 +26,14 @@ const (
 	slotOldObjective
 	slotFairness
 	slotOldFairness
-	slotSLO // not read yet, but removed like the others
+	slotSLO // not used yet, but removed like the others
 	slotQueueState
 	numFixedSlots
 )
 
-// maxSlots bounds the headers that Weir reads: each request has a place and a bit for each of them. Validate allows 16 in
-// the flow's key and the sources of roles together, 16 deadlines, 4 objectives, 2 classes and 8 others beside the fixed
-// ones; one more is noSlot.
+// maxSlots bounds the headers that Weir reads: each request has a field and a bit for each of them. Besides the fixed
+// ones, Validate allows 16 in the flow's key and the sources of roles together, 16 deadlines, 4 objectives, 2 classes
+// and 8 others; one more is noSlot.
 const maxSlots = numFixedSlots + 16 + 16 + maxObjectiveHeaders + maxClassHeaders + 8 + 1
 
 const _ = uint(64 - maxSlots) // the bits of Slots
@@ -47,7 +47,7 @@ const explainSlot slot = noSlot + 1
 // Slots are a set of headers that Weir reads.
 type Slots uint64
 
-// The headers that a reply may treat in its own way.
+// The headers with special treatment in a reply.
 const (
 	DestinationSlot   Slots = 1 << slotDestination
 	ContentLengthSlot Slots = 1 << slotContentLength
@@ -56,13 +56,13 @@ const (
 // ControlPrefix begins the names of Weir's own headers, in requests and in responses.
 const ControlPrefix = "x-weir-"
 
-// The names of headers that the data plane and responses know too.
+// The names of headers also used by the data plane and in responses.
 const (
 	DestinationHeader = "x-gateway-destination-endpoint"
-	// PrefillHeader names to the sidecar of a decode engine the prefill engine that reads the prompt (llm-d).
+	// PrefillHeader tells a decode engine's sidecar the prefill engine that reads the prompt (llm-d).
 	PrefillHeader    = "x-prefiller-host-port"
 	QueueStateHeader = ControlPrefix + "queue-state"
-	// ExplainHeader asks for the record of the decision.
+	// ExplainHeader requests the record of the decision.
 	ExplainHeader = ControlPrefix + "explain"
 )
 
@@ -86,11 +86,11 @@ var fixedNames = [numFixedSlots]string{
 	slotQueueState:       QueueStateHeader,
 }
 
-// headerNames knows the headers that Weir reads. Immutable after compile.
+// headerNames has the headers that Weir reads. Immutable after compile.
 type headerNames struct {
 	slots map[string]slot
 	names []string
-	// lengths has a bit for each length of a name, modulo 64. It rules out most other headers without a look-up.
+	// lengths has a bit for each length of a name, modulo 64. It excludes most other headers without a look-up.
 	lengths uint64
 	// control has a bit for each slot whose header is removed before the request goes on to the model server.
 	control Slots
@@ -107,7 +107,7 @@ func newHeaderNames() headerNames {
 	return n
 }
 
-// add returns the slot of the header of that name, which gets one if it has none.
+// add returns the slot of the header, and assigns a missing one.
 func (n *headerNames) add(name string) slot {
 	name = strings.ToLower(name)
 	if s, ok := n.slots[name]; ok {
@@ -120,17 +120,17 @@ func (n *headerNames) add(name string) slot {
 	return s
 }
 
-// Headers are the headers of one request that Weir reads. Of several headers with one name they have the first value.
+// Headers are the headers of one request that Weir reads. Of several headers with one name the first value counts.
 type Headers struct {
 	values  [maxSlots]string
 	present Slots
 	twice   Slots // the headers that the request has more than once
 	// bytes is the size of the names and values of all headers, total their number.
 	bytes, total int64
-	// own has the names of the request's headers without a slot that must not reach the model server: x-weir-*, and those by
-	// which a sidecar is told where else to send a request.
+	// own has the names of the request's headers without a slot that must not reach the model server: x-weir-*, and
+	// headers that redirect a sidecar.
 	own []string
-	// explain is set if the request asks for the record of its decision.
+	// explain is set if the request has ExplainHeader.
 	explain bool
 }
 
@@ -156,7 +156,7 @@ func (h *Headers) AddString(r *Rules, name, value string) {
 	}
 }
 
-// isSet reports whether a header's value says yes.
+// isSet reports whether a header's value means yes.
 func isSet(value string) bool { return value == "1" || value == "true" }
 
 // next counts a header, and returns the slot that lacks its value, explainSlot or noSlot.
@@ -174,7 +174,7 @@ func (h *Headers) next(r *Rules, name string, length int) slot {
 		}
 	}
 	if len(name) > len(ControlPrefix) && (name[2] == 'w' && strings.HasPrefix(name, ControlPrefix) || steersSidecar(name)) {
-		h.own = append(h.own, strings.Clone(name)) // it outlives the message, of which name may be a part
+		h.own = append(h.own, strings.Clone(name)) // it outlives the message, and name may be a part of that
 		if name == ExplainHeader {
 			return explainSlot
 		}
@@ -182,8 +182,8 @@ func (h *Headers) next(r *Rules, name string, length int) slot {
 	return noSlot
 }
 
-// steersSidecar reports whether a header tells a sidecar of llm-d where to send a request: its prefill engine, the engines
-// that encode its media, or a rank of its data-parallel engine. A client's own could name any address.
+// steersSidecar reports whether a header redirects a sidecar of llm-d: to a prefill engine, to engines that encode
+// media, or to a rank of a data-parallel engine. A client could name any address in it.
 func steersSidecar(name string) bool {
 	return name == PrefillHeader || name == "x-encoder-hosts-ports" || name == "x-data-parallel-host-port"
 }
@@ -198,7 +198,7 @@ func (r *Rules) AppendNames(list []string, of Slots) []string {
 	return list
 }
 
-// first returns the value of the first of the slots that has one, or "".
+// first returns the value of the first slot with one, or "".
 func (h *Headers) first(slots ...slot) string {
 	for _, s := range slots {
 		if v := h.values[s]; v != "" {

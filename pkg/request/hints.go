@@ -15,8 +15,8 @@ type Hint string
 const (
 	HintPriority           Hint = "priority"            // the priority, unless a header states it
 	HintStrictPriority     Hint = "strict_priority"     // the strict priority, likewise
-	HintOutputTokens       Hint = "osl"                 // the length of the answer that its client expects
-	HintLatencySensitivity Hint = "latency_sensitivity" // seconds, which are the priority where nothing states one
+	HintOutputTokens       Hint = "osl"                 // the client's expected length of the answer
+	HintLatencySensitivity Hint = "latency_sensitivity" // seconds, used as the priority if none is stated
 )
 
 // maxHints is the number of hints.
@@ -54,7 +54,7 @@ func compileHints(names []string) (h hints) {
 	return h
 }
 
-// stated returns the hints that the headers leave to the body.
+// stated returns the hints that no header overrides.
 func (r *Rules) stated(h *Headers) hints {
 	left := r.hints
 	if h.present.has(r.policyClass.priority) && r.policyClass.priority != noSlot {
@@ -66,7 +66,7 @@ func (r *Rules) stated(h *Headers) hints {
 	return left
 }
 
-// asksForHints reports whether the body may have hints that count and that no header states.
+// asksForHints reports whether the body may have hints that no header overrides.
 func (q *Request) asksForHints() bool { return q.hints != hints{} && q.hasPrompt() }
 
 // hint takes the hints of a body, each up to its limit.

@@ -2,7 +2,7 @@ package request
 
 import "fmt"
 
-// checkHeaders refuses headers that are too many or too large.
+// checkHeaders refuses too many or too large headers.
 func (l *Limits) checkHeaders(h *Headers) error {
 	if h.bytes > l.MaxHeaderBytes {
 		return tooLarge("MaxHeaderBytes", l.MaxHeaderBytes, fmt.Sprintf("The request headers are larger than %d bytes.", l.MaxHeaderBytes))
@@ -13,8 +13,8 @@ func (l *Limits) checkHeaders(h *Headers) error {
 	return nil
 }
 
-// checkAnnounced refuses a body that is announced to be too large before it is transferred. In BUFFERED_PARTIAL only a part
-// of it will come.
+// checkAnnounced refuses a body by its announced length, before it is transferred. In BUFFERED_PARTIAL only a part of
+// it will come.
 func (l *Limits) checkAnnounced(length int64, mode BodyMode) error {
 	if mode == Partial {
 		return nil
@@ -22,7 +22,7 @@ func (l *Limits) checkAnnounced(length int64, mode BodyMode) error {
 	return l.CheckBody(length)
 }
 
-// CheckBody refuses a body that is longer than Weir holds.
+// CheckBody refuses a body longer than MaxBodyBytes.
 func (l *Limits) CheckBody(length int64) error {
 	if length > l.MaxBodyBytes {
 		return tooLarge("MaxBodyBytes", l.MaxBodyBytes, fmt.Sprintf("The request body is larger than %d bytes.", l.MaxBodyBytes))

@@ -10,10 +10,11 @@ import (
 // claim it.
 const UnknownModel = "unknown"
 
-// MaxModelBytes is the longest name of a model. The name outlives its body: in the lane, the flow's key and the metrics.
+// MaxModelBytes is the longest name of a model. The name outlives the body: in the lane, the flow's key and the
+// metrics.
 const MaxModelBytes = 1024
 
-// Models knows the models of the endpoints.
+// Models has the models of the endpoints.
 type Models interface {
 	// Lists reports whether an endpoint of the pool, ready or not, lists the model. An endpoint without a list may serve
 	// any model, and does not count.
@@ -27,7 +28,8 @@ func (q *Request) setModel(model string) {
 	q.identity.unknownModel = r.cfg.UnknownModels == UnknownModelsShared && r.models[model] == nil && !q.known.Lists(model)
 }
 
-// Labels returns the model and its target as metrics label them: clients can make up any number of unknown models.
+// Labels returns the labels of the model and its target in metrics. They are bounded: clients can make up any number of
+// unknown models.
 func (q *Request) Labels() (model, target string) {
 	if q.identity.unknownModel {
 		return UnknownModel, UnknownModel

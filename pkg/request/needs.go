@@ -2,7 +2,7 @@ package request
 
 import "github.com/weir-epp/weir/pkg/extproc/body"
 
-// Needs are a request's demands on an engine besides its model.
+// Needs are a request's needs besides its model.
 type Needs struct {
 	// Image, Audio, Video and Structured are as in its body. Audio is set for transcriptions as well.
 	body.Needs
@@ -10,7 +10,7 @@ type Needs struct {
 	Embeddings bool
 }
 
-// needByPath reads the needs that the path tells.
+// needByPath derives needs from the path.
 func (q *Request) needByPath() {
 	if q.API == NoAPI {
 		return
@@ -23,12 +23,12 @@ func (q *Request) needByPath() {
 	}
 }
 
-// needByBody adds the needs that a body tells.
+// needByBody adds the needs of the body.
 func (q *Request) needByBody(f *body.Fields) {
 	n := f.Needs
 	n.Audio = n.Audio || q.Needs.Audio
 	q.Needs.Needs = n
 }
 
-// asksForNeeds reports whether the placement depends on needs that only the body tells.
+// asksForNeeds reports whether the placement depends on needs in the body.
 func (q *Request) asksForNeeds() bool { return q.rules.cfg.RoutesByNeeds && q.hasPrompt() }

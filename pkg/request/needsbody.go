@@ -1,6 +1,6 @@
 package request
 
-// needsBody reports whether the request is to be offered only with its body.
+// needsBody reports whether the request must be offered with its body.
 func (q *Request) needsBody(h *Headers, in *Input) bool {
 	if q.PassesOn || in.End || h.upgrades() {
 		return false

@@ -2,13 +2,12 @@ package request
 
 import "strings"
 
-// cheapPaths are the paths of requests that run no model, whatever their body says, here and in docs/envoy.md. They are
-// compared with the path as it was sent, without the query: however others read a path, this list can only let too few
-// requests pass.
+// cheapPaths are the paths of requests that run no model, whatever their body, here and in docs/envoy.md. They are
+// compared with the path as sent, without the query, so other spellings of a path can only pass too few requests.
 var cheapPaths = []string{"/tokenize", "/detokenize", "/v1/messages/count_tokens"}
 
-// cheap reports whether a request is known not to be inference: it is no upgrade, and it is at a cheap path or is a GET,
-// HEAD, OPTIONS or DELETE without a body.
+// cheap reports whether a request is known not to be inference: it is not an upgrade, and it is at a cheap path or is a
+// GET, HEAD, OPTIONS or DELETE without a body.
 func (r *Rules) cheap(h *Headers, end bool) bool {
 	if h.upgrades() {
 		return false
@@ -25,9 +24,9 @@ func (r *Rules) cheap(h *Headers, end bool) bool {
 	}
 }
 
-// upgrades reports whether a request may become a connection of another protocol, whose bytes are not a body: by CONNECT,
-// by an upgrade header, or by HTTP/2's extended CONNECT, which Envoy shows as an upgrade and other proxies as :protocol. A
-// connection header with any option but keep-alive and close counts as an upgrade.
+// upgrades reports whether a request may become a connection of another protocol, without a body: by CONNECT, by an
+// upgrade header, or by HTTP/2's extended CONNECT (an upgrade in Envoy, :protocol in other proxies). A connection
+// header with any option but keep-alive and close counts as an upgrade.
 func (h *Headers) upgrades() bool {
 	const said = 1<<slotUpgrade | 1<<slotProtocol
 	if h.present&said != 0 || h.twice>>slotConnection&1 != 0 || h.values[slotMethod] == "CONNECT" {
@@ -42,7 +41,7 @@ func (h *Headers) upgrades() bool {
 }
 
 // announcesNone reports whether the headers announce no body. A request without a body announces none and ends with its
-// headers, in any mode of Envoy's. A body that turns out to be empty is still a body, since only its end shows that.
+// headers, in any mode of Envoy. An empty body is still a body, since only its end shows that it is empty.
 func (h *Headers) announcesNone() bool {
 	const announced = 1 << slotTransferEncoding
 	length := h.values[slotContentLength]

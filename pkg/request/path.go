@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// API is the API whose client sent a request. It decides the shape of errors.
+// API is the API of a request. It decides the shape of errors.
 type API uint8
 
 // The APIs.
@@ -17,9 +17,9 @@ const (
 	Anthropic            // messages
 )
 
-// inferencePaths are the ends of the paths of requests that certainly run a model, here and in docs/envoy.md. They are a
-// vLLM's; a gateway may put a prefix before them. They decide whether a missing model is an error, and the shape of
-// errors; all requests queue that are not cheap.
+// inferencePaths are the suffixes of paths that certainly run a model, here and in docs/envoy.md. They are vLLM's
+// paths; a gateway may add a prefix. They decide whether a missing model is an error, and the shape of errors. They do
+// not decide about queueing: all requests queue that are not cheap.
 var inferencePaths = []string{
 	chatPath, batchPath, completionsPath, messagesPath, responsesPath,
 	"/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling", "/generative_scoring",
@@ -44,7 +44,7 @@ func inferencePath(requestPath string) string {
 		return known
 	}
 	if decoded, err := url.PathUnescape(requestPath); err == nil {
-		requestPath = strings.TrimSuffix(decoded, "\n") // Starlette's routes match with a newline at the end
+		requestPath = strings.TrimSuffix(decoded, "\n") // Starlette's routes also match a trailing newline
 	}
 	return knownEnd(path.Clean(requestPath))
 }
@@ -70,9 +70,8 @@ func (q *Request) readPath(h *Headers) {
 	}
 }
 
-// promptOnly reports whether the requests at a known path, as it was sent, have no output: a model reads their prompts,
-// and writes nothing. A path with characters that others may decode or cut off is none of these: they may read
-// completions in it.
+// promptOnly reports whether requests at a known path, as sent, have no output, such as embeddings. It is false for a
+// path with characters that a server may decode or cut off: the server may read a completions path in it.
 func promptOnly(known, requestPath string) bool {
 	switch known {
 	case "/v1/embeddings", "/v2/embed", "/rerank", "/score", "/classify", "/pooling":
@@ -83,17 +82,17 @@ func promptOnly(known, requestPath string) bool {
 	}
 }
 
-// filePaths are the ends of the paths whose requests are forms with files.
+// filePaths are the suffixes of paths for forms with files.
 var filePaths = []string{"/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/edits", "/v1/images/variations"}
 
-// takesFiles reports whether the requests at a path, as it was sent, are forms with files. Elsewhere an engine may take the
-// body for JSON whatever the content type is.
+// takesFiles reports whether requests at a path, as sent, are forms with files. At other paths an engine may read the
+// body as JSON, whatever its content type.
 func takesFiles(requestPath string) bool {
 	sent, _, _ := strings.Cut(requestPath, "?")
 	return !strings.ContainsAny(sent, "%;#") && slices.ContainsFunc(filePaths, func(known string) bool { return strings.HasSuffix(sent, known) })
 }
 
-// ErrorShape returns the API whose errors the client understands, by the path alone.
+// ErrorShape returns the API for the shape of errors, by the path alone.
 func (q *Request) ErrorShape() API {
 	switch q.path {
 	case "":
@@ -108,7 +107,7 @@ func (q *Request) ErrorShape() API {
 // IsResponses reports whether the request is one of OpenAI's responses API.
 func (q *Request) IsResponses() bool { return q.path == responsesPath }
 
-// mayReportUsage reports whether the response may be a stream that reports usage if it is asked for.
+// mayReportUsage reports whether the response may be a stream that reports usage on request.
 func (q *Request) mayReportUsage() bool {
 	return q.API == OpenAI && (q.path == chatPath || q.path == completionsPath) && (q.envoyRead == nil || q.envoyRead.Streams)
 }

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The criticalities, each of which names a tier: the highest, the one of minPriority 0 (else the middle), the lowest.
+// The criticalities. They name the highest tier, the tier with minPriority 0 (else the middle one), and the lowest.
 const (
 	Critical  = "Critical"
 	Standard  = "Standard"
 	Sheddable = "Sheddable"
 )
 
-// noRank stands for a tier that is not known.
+// noRank stands for an unknown tier.
 const noRank = -1
 
 // tierRanks finds the rank of a tier by its name, by a criticality or by a priority. Rank 0 is the highest.
@@ -62,8 +62,9 @@ func (r tierRanks) byName(name string) (rank int, ok bool) {
 	return rank, ok
 }
 
-// byRequest is byName for a name in a request. Unless a tier is named like a criticality, requests can name tiers only: to
-// SMG's system, interactive, default and bulk the word critical is unknown, and must not lead to the top.
+// byRequest is byName for a name in a request. Unless a tier is named like a criticality, requests can name tiers only:
+// among SMG's tiers system, interactive, default and bulk the word critical is unknown, and must not select the top
+// tier.
 func (r tierRanks) byRequest(name string) (rank int, ok bool) {
 	if rank, ok = r.byName(name); !ok || r.criticalities {
 		return rank, ok

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
-// ReadBody is the second step. It completes the value with the body; if whole is not set, b is the first part of a body
-// whose rest does not come (BUFFERED_PARTIAL). The request is to be refused with the error. Nothing of b is kept.
+// ReadBody is the second step. It completes the value with the body. If whole is not set, b is the first part of a body
+// whose rest does not come (BUFFERED_PARTIAL). An error refuses the request. b is not kept.
 func (q *Request) ReadBody(b []byte, whole bool) error {
 	var f body.Fields
 	if err := q.readModel(&f, b, whole); err != nil {
@@ -35,7 +35,7 @@ func (q *Request) readModel(f *body.Fields, b []byte, whole bool) error {
 		}
 		*f = body.Fields{} // this path may take any body
 	}
-	if len(f.Model) > MaxModelBytes { // even if the header names another model
+	if len(f.Model) > MaxModelBytes { // even if a header names another model
 		return modelTooLong()
 	}
 	if lacking && q.API != NoAPI && f.Model == "" {
@@ -51,7 +51,7 @@ func (q *Request) readModel(f *body.Fields, b []byte, whole bool) error {
 	return nil
 }
 
-// whyNoModel returns the fault of the model of a body that names none.
+// whyNoModel returns the fault of a body without a model.
 func whyNoModel(f *body.Fields) string {
 	switch {
 	case f.ModelSeen && f.ModelEnd == 0:
@@ -63,8 +63,8 @@ func whyNoModel(f *body.Fields) string {
 	}
 }
 
-// scan sets f to the fields of a whole body. A body is a form if its content type says so, and JSON otherwise, whatever its
-// content type: no body can hide its model behind a type that Weir does not read.
+// scan sets f to the fields of a whole body. A body with a form's content type is a form; any other body is read as
+// JSON, so no body can hide its model behind an unknown content type.
 func scan(f *body.Fields, b []byte, contentType string) error {
 	if body.IsForm(contentType) {
 		return f.ScanForm(b, contentType)
@@ -81,8 +81,8 @@ func mayNameModel(b []byte, contentType string) bool {
 	return body.IsForm(contentType) || first >= 0 && b[first] == '{'
 }
 
-// readPart deals with the first part of a body. Engines read the last of duplicate fields, which may come after the part.
-// So the part names no model, and no model is replaced in it.
+// readPart handles the first part of a body. Engines read the last of duplicate fields, which may come after the part.
+// So Weir takes no model from the part, and replaces none in it.
 func (q *Request) readPart(length int, lacking bool) error {
 	if lacking {
 		return malformed("model", fmt.Sprintf("The body is too long for its field \"model\" to be known: only its first %d "+

@@ -1,7 +1,7 @@
 package request
 
-// ReadHeaders is the first step. It reports whether the body is needed; if not, the value is complete. The request is to be
-// refused with the error, and the value then has the parts that were read before.
+// ReadHeaders is the first step. It reports whether the body is needed; if not, the value is complete. An error refuses
+// the request, and the value then has the parts read before.
 func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, err error) {
 	*q = Request{rules: r, known: in.Models, draw: in.Draw, envoyRead: in.EnvoyRead, declared: noRank, Bodyless: in.End}
 	q.readPath(h)
@@ -14,7 +14,7 @@ func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, 
 	if model == "" && in.EnvoyRead != nil {
 		model = in.EnvoyRead.Model
 	}
-	if model != "" && len(model) <= MaxModelBytes { // a longer one is not fit to label a metric
+	if model != "" && len(model) <= MaxModelBytes { // a longer one must not label a metric
 		q.setModel(model)
 	}
 	if err := r.cfg.Limits.checkHeaders(h); err != nil {

@@ -8,36 +8,37 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Request has all that a decision about a request needs. ReadHeaders fills it, and ReadBody completes it.
+// Request has everything that a decision about a request needs. ReadHeaders fills it, and ReadBody completes it.
 type Request struct {
 	// Known after the headers.
 
-	// Tenant is its identity, or "" if no source has found one.
+	// Tenant is its identity, or "" if no source has one.
 	Tenant string
-	// User is the user of its tenant, Anonymous if no source has found one, or "" where tenants have no users.
+	// User is the user of its tenant, Anonymous if no source has one, or "" where tenants have no users.
 	User string
-	// Role is the role of its tenant, or of its user where tenants have users, or "". UnknownRole is set if it named one that does not exist.
+	// Role is the role of its tenant, or of its user where tenants have users, or "". UnknownRole is set if it named an
+	// unlisted role.
 	Role        string
 	UnknownRole bool
-	// API is the API of a request that certainly runs a model: a POST to a known path, of any content type, since an engine
-	// may read the body as JSON whatever the client calls it. If such a request lacks a model where one is needed, that is
-	// an error. Any other request has the model that is found, or none.
+	// API is the API of a request that certainly runs a model: a POST to a known path, of any content type, since an
+	// engine may read any body as JSON. If such a request lacks a needed model, that is an error. Any other request has
+	// the model found in it, or none.
 	API API
 	// PromptOnly is set if its answer has no output.
 	PromptOnly bool
-	// PassesOn is set if it is known not to be inference, and is placed without queueing.
+	// PassesOn is set if it is known not to be inference and is placed without queueing.
 	PassesOn bool
 	// Bodyless is set if it ends with its headers.
 	Bodyless bool
-	// QueueState is set if the client asks for the queue's state.
+	// QueueState is set if the client requests the queue's state.
 	QueueState bool
-	// Explain is set if the client asks for the record of the decision, and may.
+	// Explain is set if the client requests the record of the decision and is permitted to.
 	Explain bool
 	// Subset is the subset hint.
 	Subset Subset
 	// Requirements are the requirements of its endpoint.
 	Requirements Requirements
-	// Class is its class and its priorities; nil if it names none. Until Classify it is the class that it names.
+	// Class is its class and its priorities; nil if it names none. Before Classify it is the named class.
 	Class *fairqueue.Path
 	// UnknownClass is set by Classify if it names a class that is neither an explicit one nor a family.
 	UnknownClass bool
@@ -45,45 +46,46 @@ type Request struct {
 	Deadline time.Time
 	// ContentLength is the announced length of the body, or -1.
 	ContentLength int64
-	// Control are the headers of the request that must not reach the model server, and Own the names of others.
+	// Control are the request's headers with a slot that must not reach the model server; Own names further ones.
 	Control Slots
 	Own     []string
-	// Has are the headers that the request has.
+	// Has are the slots of the request's headers.
 	Has Slots
-	// Unread are the headers that look trusted and that the configuration does not name.
+	// Unread are the synonyms of trusted headers that the configuration does not name.
 	Unread Slots
-	// BodyHidden is set if the body is needed, and Envoy does not show it before the destination is named.
+	// BodyHidden is set if the body is needed, but Envoy does not show it before the destination is named.
 	BodyHidden bool
-	// MayReportUsage is set if the response may be a stream that reports usage if the body asks for it.
+	// MayReportUsage is set if the response may be a stream that reports usage when the body requests it.
 	MayReportUsage bool
 
-	// Known once the body was read, or is not needed.
+	// Known once the body has been read, or is not needed.
 
-	// Model is the model that it is for, and Target the name under which engines serve it, or "".
+	// Model is the requested model, and Target the model's name at the engines, or "".
 	Model, Target string
 	// Flow is the key of its flow.
 	Flow string
-	// Tier is the rank of its tier, and AskedTier the rank before the tenant's policy limited it. UnknownTier is set if it
-	// named a tier that does not exist, which is ignored.
+	// Tier is the rank of its tier, and AskedTier the rank before the tenant's policy limited it. UnknownTier is set if
+	// it named an unknown tier, which is ignored.
 	Tier, AskedTier int
 	UnknownTier     bool
 	// StatedCost is the cost that the gateway states, or 0.
 	StatedCost fairqueue.Cost
 	// Size is the basis of the estimate of its cost in tokens. LooseLimit is set if Size.MaxOutput bounds the estimate
-	// only: Envoy does not tell the number of answers of that length, and engines may read another limit than it does.
+	// only: Envoy does not send the number of answers, and engines may read another limit than Envoy.
 	Size       estimate.Request
 	LooseLimit bool
-	// Edits are the replacements in the body. AsksUsage is set if one of them asks for the usage of the answer.
+	// Edits are the replacements in the body. AsksUsage is set if one of them requests the usage of the answer.
 	Edits     []body.Edit
 	AsksUsage bool
-	// Needs are its demands on an engine besides its model, as far as its path and its body, if that was read, tell.
+	// Needs are its needs besides its model, from its path and, if read, its body.
 	Needs Needs
-	// Prompt has the blocks of its prompt, where affinity compares these, and Session the key of its session, where it
-	// compares that; 0: none. PromptUnknown is set if it has neither, because its body was not read or names no session.
+	// Prompt has the blocks of its prompt if affinity compares prompts; Session is the key of its session if affinity
+	// compares sessions, 0: none. PromptUnknown is set if it has neither, because its body was not read or names no
+	// session.
 	Prompt        body.Blocks
 	Session       uint64
 	PromptUnknown bool
-	// Streams is set if something is known of the prompt, and the client is known to want a stream.
+	// Streams is set if the prompt is known in part or whole, and the client is known to want a stream.
 	Streams bool
 	// PartNotRewritten is set if the model is not replaced because Envoy shows only a part of the body.
 	PartNotRewritten bool
@@ -95,57 +97,58 @@ type Request struct {
 	identity    identity
 	path        string // the entry of inferencePaths, or ""
 	contentType string
-	session     string // as a header names it
+	session     string // the name in a header
 	envoyRead   *EnvoyRead
-	declared    int // the rank of the tier that is declared; noRank: none
+	declared    int // the rank of the declared tier; noRank: none
 	asksUsage   bool
-	hints       hints // that the headers leave to the body
+	hints       hints // not overridden by headers
 }
 
-// Input comes with the headers of a request, or is known when they come.
+// Input comes with a request's headers, or is known at their arrival.
 type Input struct {
 	// End is set if the request ends with its headers.
 	End bool
-	// Mode is how Envoy shows the body.
+	// Mode is Envoy's mode for the body.
 	Mode BodyMode
-	// AskUsage is set if Weir asks for the usage of a stream on behalf of its client, and can take it out again.
+	// AskUsage is set if Weir requests the usage of a stream on behalf of its client, and can remove it from the
+	// response.
 	AskUsage bool
 	// Context has metadata and attributes.
 	Context Context
 	// Subset is the subset hint.
 	Subset Subset
-	// EnvoyRead is the part that Envoy has read of the request; nil if it tells nothing.
+	// EnvoyRead is the part of the request that Envoy itself has read; nil: none.
 	EnvoyRead *EnvoyRead
-	// Now is when the request came.
+	// Now is the arrival of the request.
 	Now time.Time
-	// Models knows the models of the endpoints, and Draw draws the targets.
+	// Models has the models of the endpoints, and Draw draws targets.
 	Models Models
 	Draw   Draw
 }
 
-// EnvoyRead is the part of a request that Envoy itself has read. Only Envoy can say it, so it counts like a trusted
-// header: after the headers that the configuration names, and before the body, which is not asked for as far as this says
-// enough. How many answers the request asks for is not told (n, best_of, several prompts).
+// EnvoyRead is the part of a request that Envoy itself has read. Only Envoy can write it, so it is trusted: it ranks
+// after the configured headers and before the body, which is not requested if this suffices. It does not have the
+// number of answers (n, best_of, several prompts).
 type EnvoyRead struct {
 	// Model is the model's name, or "".
 	Model string
 	// Streams is set if the client wants a stream.
 	Streams bool
-	// Input is the estimated length of the prompt, and Most that of the longest answer that the request allows, in
-	// tokens; estimate.Unknown if they are not told.
+	// Input is the estimated length of the prompt, and Most the limit on the answer, in tokens; estimate.Unknown if
+	// missing.
 	Input, Most int64
 }
 
-// BodyMode is how Envoy shows the body of a request.
+// BodyMode is Envoy's mode for the body of a request.
 type BodyMode uint8
 
 // The modes of bodies.
 const (
 	None       BodyMode = iota // not at all
-	Streamed                   // in chunks, after the headers were answered
+	Streamed                   // in chunks, after the reply to the headers
 	Buffered                   // in one message
 	Partial                    // in one message, up to the buffer's limit
-	FullDuplex                 // in chunks, which have to be sent back
+	FullDuplex                 // in chunks, which must be sent back
 	NumModes   = iota
 )
 
@@ -154,5 +157,5 @@ func (m BodyMode) String() string {
 	return [NumModes]string{"NONE", "STREAMED", "BUFFERED", "BUFFERED_PARTIAL", "FULL_DUPLEX_STREAMED"}[m]
 }
 
-// hidden reports whether the destination has to be named before the body comes.
+// hidden reports whether the destination must be named before the body comes.
 func (m BodyMode) hidden() bool { return m == None || m == Streamed }

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Requirements are the demands on a request's endpoint, as a trusted header states them: a list, separated by commas,
-// of NAME=VALUE, a label that it must have, and of ~TAINT, a taint that it may have. An endpoint with a taint takes
-// only the requests that tolerate all of its taints.
+// Requirements are a request's requirements on its endpoint, from a trusted header: a comma-separated list of
+// NAME=VALUE, a label that the endpoint must have, and ~TAINT, a taint that it may have. An endpoint with taints takes
+// only requests that tolerate all of them.
 type Requirements struct {
 	Labels    []Label
 	Tolerates []string
@@ -19,8 +19,8 @@ type Label struct{ Name, Value string }
 // maxRequirements bounds the entries of a list.
 const maxRequirements = 16
 
-// readRequirements reads the header, which is a trusted one: an unreadable part is an error, for a request that went
-// anywhere would go where it must not.
+// readRequirements reads the trusted header. An unreadable part is an error, since the request could otherwise go to a
+// forbidden endpoint.
 func (q *Request) readRequirements(h *Headers) error {
 	text := h.values[q.rules.requirementsHeader]
 	if text == "" {

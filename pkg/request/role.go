@@ -1,7 +1,7 @@
 package request
 
-// takeRole resolves the tenant's role: that of its policy, or else the first that the sources of roles find, or else the
-// default. A role that the configuration does not list counts as none.
+// takeRole resolves the tenant's role: from its policy, or else the first source of roles with a value, or else the
+// default. An unlisted role counts as none.
 func (q *Request) takeRole(h *Headers, c Context) {
 	r := q.rules
 	if len(r.roles) == 0 {
@@ -16,7 +16,7 @@ func (q *Request) takeRole(h *Headers, c Context) {
 	q.listRole()
 }
 
-// listRole replaces a role that the configuration does not list.
+// listRole replaces an unlisted role.
 func (q *Request) listRole() {
 	if _, known := q.rules.roles[q.Role]; !known {
 		q.UnknownRole = q.Role != ""
@@ -24,8 +24,8 @@ func (q *Request) listRole() {
 	}
 }
 
-// OfTenant returns the role of a request of a tenant for which the sources of roles find role, or "", and the rank of its tier
-// if it declares none and names no model.
+// OfTenant returns the role of a tenant's request, given the role from the sources or "", and the rank of its tier if
+// it declares none and names no model.
 func (r *Rules) OfTenant(tenant, role string) (listed string, tier int) {
 	q := Request{rules: r, Tenant: tenant, Role: role, declared: noRank}
 	if len(r.roles) == 0 {

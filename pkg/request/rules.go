@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Rules are a configuration in the form in which requests are read. Immutable.
+// Rules are a configuration compiled for reading requests. Immutable.
 type Rules struct {
 	cfg   Config
 	names headerNames
@@ -13,7 +13,8 @@ type Rules struct {
 	flow  []source
 	// userIn has the sources of the tenant's user, if tenants have users.
 	userIn []source
-	// flowsOfModels is set if a model's flow may be a request's, and modelFlows has those of the configured targets.
+	// flowsOfModels is set if a request may have a model's flow, and modelFlows has the flows of the configured
+	// targets.
 	flowsOfModels      bool
 	modelFlows         map[string]bool
 	classHeader        slot
@@ -23,13 +24,13 @@ type Rules struct {
 	inputHeader        slot // with the prompt's length in tokens
 	requirementsHeader slot
 	policyClass        policyClass
-	hints              hints // those in bodies that count
+	hints              hints // the hints in bodies that count
 	ring               *ring
 	modelRings         map[string]*ring
-	objectiveIn        []slot // of the headers that may name an objective, in order
+	objectiveIn        []slot // of the objective headers, in order
 	deadlines          []deadlineSource
-	single             Slots // the headers that a request may have only once
-	scalar             Slots // those of them whose value cannot be a list
+	single             Slots // the headers that must not be repeated
+	scalar             Slots // the headers of single whose value cannot be a list
 	unread             Slots // the synonyms that the configuration does not name
 
 	// For affinity: the hash of the seed, and the place of a session's name.
@@ -37,12 +38,12 @@ type Rules struct {
 	session     sessionSource
 	cheapPaths  map[string]bool
 	models      map[string]*modelTargets
-	otherModels *modelTargets          // nil: each is its own target
+	otherModels *modelTargets          // nil: each model is its own target
 	named       map[string]bool        // the models and targets that the configuration names
 	objectives  map[string]int         // rank by objective
 	tenants     map[string]tenantTiers // by tenant
 	otherTenant int                    // highest rank of tenants without a policy
-	explainers  map[string]bool        // tenants that may ask for records; nil: none
+	explainers  map[string]bool        // tenants that may request records; nil: none
 	roleIn      []source
 	roles       map[string]tenantTiers // by role
 	defaultRank int
@@ -105,7 +106,7 @@ func NewRules(cfg *Config) *Rules {
 	return r
 }
 
-// compileModels needs nothing but the names of tiers.
+// compileModels needs only the names of tiers.
 func (r *Rules) compileModels() {
 	for i := range r.cfg.Models {
 		m := &r.cfg.Models[i]
@@ -124,7 +125,7 @@ func (r *Rules) compileModels() {
 	}
 }
 
-// compileTiers needs the models, whose flows no tenant can claim.
+// compileTiers needs the models, since no tenant can claim a model's flow.
 func (r *Rules) compileTiers() {
 	for _, o := range r.cfg.Objectives {
 		r.objectives[o.Name] = r.ranks.byPriority(o.Priority)
@@ -151,7 +152,7 @@ func (r *Rules) compileTiers() {
 	r.defaultRank = r.rank(r.cfg.Criticality.Default, 0)
 }
 
-// knownAs returns the name by which requests of a configured tenant are known.
+// knownAs returns the name of a configured tenant in requests.
 func (r *Rules) knownAs(tenant string) string {
 	switch {
 	case tenant == OtherTenants || tenant == Anonymous:
@@ -162,7 +163,7 @@ func (r *Rules) knownAs(tenant string) string {
 	return r.tenantName(tenant)
 }
 
-// mayExplain reports whether a tenant, or a request without one, may ask for the record of its decision.
+// mayExplain reports whether a tenant, or a request without one, may request the record of its decision.
 func (r *Rules) mayExplain(tenant string) bool {
 	if r.explainers == nil {
 		return false
@@ -182,7 +183,7 @@ func (r *Rules) tiersOf(class, maxClass string) tenantTiers {
 	return tenantTiers{own: own, highest: r.rank(maxClass, highest)}
 }
 
-// rank returns the rank of a tier's name or criticality, or otherwise if there is none of that name.
+// rank returns the rank of a tier's name or criticality, or otherwise for an unknown name.
 func (r *Rules) rank(name string, otherwise int) int {
 	if rank, ok := r.ranks.byName(name); ok {
 		return rank

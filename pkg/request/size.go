@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// readSize reads the cost that the gateway states, and the size as far as the headers and Envoy tell it.
+// readSize reads the gateway's stated cost, and the parts of the size in the headers and from Envoy.
 func (q *Request) readSize(h *Headers) {
 	if n, ok := h.number(q.rules.costHeader); ok && n > 0 {
 		q.StatedCost = fairqueue.Cost(min(n, int64(fairqueue.MaxCost)))
@@ -15,7 +15,7 @@ func (q *Request) readSize(h *Headers) {
 	*s = estimate.Request{
 		Tokens: estimate.Unknown, Text: estimate.Unknown, Length: estimate.Unknown, Answers: 1, MaxOutput: estimate.Unknown,
 	}
-	files := body.IsForm(q.contentType) && takesFiles(h.values[slotPath]) // they are no text
+	files := body.IsForm(q.contentType) && takesFiles(h.values[slotPath]) // files are not text
 	if q.ContentLength >= 0 && !files {
 		s.Length = q.ContentLength
 	}
@@ -54,9 +54,9 @@ func (q *Request) measure(f *body.Fields) {
 	}
 }
 
-// outputLimit returns the most tokens of one answer that a body allows by the fields that engines read on its path, or
-// less than 1 if there is no such limit, or it cannot be told: engines differ in the meaning of 0 and less, and in the
-// one of two that counts.
+// outputLimit returns the body's limit on the tokens of one answer, by the fields that engines read at its path. It
+// returns less than 1 without a limit, or for an ambiguous one: engines differ in the meaning of 0 and negative limits,
+// and in which of two limits counts.
 func (q *Request) outputLimit(f *body.Fields) int64 {
 	switch q.path {
 	case chatPath, batchPath:

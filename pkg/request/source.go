@@ -23,7 +23,7 @@ const (
 	fromAttribute
 )
 
-// source is one place in a request where an identity may be found.
+// source is one source of an identity in a request.
 type source struct {
 	kind sourceKind
 	// name is the header (in lower case), the namespace of the metadata, or the attribute.
@@ -40,7 +40,7 @@ const metadataSource = "metadata:"
 // sourceModel is the source of flows by model.
 const sourceModel = "model"
 
-// badSource is a text that names no source: the wrong part, and its requirement.
+// badSource describes an invalid source: the wrong part, and its requirement.
 type badSource struct{ part, want string }
 
 func (b *badSource) Error() string { return fmt.Sprintf("%q: must %s", b.part, b.want) }
@@ -73,7 +73,7 @@ func parseSource(s string) (source, *badSource) {
 	return source{}, &badSource{s, "be model, header:NAME, metadata:NAMESPACE/PATH or attribute:NAME"}
 }
 
-// lookup returns the value that the source finds, or "". The source "model" finds nothing here.
+// lookup returns the source's value, or "". It returns "" for the source "model".
 func (s *source) lookup(h *Headers, c Context) string {
 	switch s.kind {
 	case fromModel: // the model is not known here

@@ -2,7 +2,7 @@ package request
 
 import "strings"
 
-// The endpoint-picker protocol has the subset hint in this field of dynamic metadata, which the data plane sets.
+// The field of dynamic metadata with the subset hint in the endpoint-picker protocol. The data plane sets it.
 const (
 	SubsetNamespace = "envoy.lb.subset_hint"
 	SubsetKey       = "x-gateway-destination-endpoint-subset"

@@ -1,14 +1,14 @@
 package request
 
-// Synonym is one of the ecosystem's names for identity or objective.
+// Synonym is an ecosystem header for the identity or the objective.
 type Synonym struct {
 	// Header is the name, and Key the key of the configuration that may name it.
 	Header, Key string
 	slot        slot
 }
 
-// Synonyms are the newer and older names. They are read only if the configuration names them, and never reach the model
-// server.
+// Synonyms are the newer and older headers. They are read only if the configuration names them, and never reach the
+// model server.
 var Synonyms = []Synonym{
 	{fixedNames[slotFairness], "flows.key", slotFairness},
 	{fixedNames[slotOldFairness], "flows.key", slotOldFairness},

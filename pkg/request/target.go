@@ -4,11 +4,11 @@ import "sort"
 
 // Draw draws targets.
 type Draw interface {
-	// IntN returns a number from 0 to n-1, each as likely.
+	// IntN returns a uniformly random number from 0 to n-1.
 	IntN(n int) int
 }
 
-// target draws the target of a model. A model without targets is its own.
+// target draws the target of a model. A model without targets is its own target.
 func (r *Rules) target(model string, draw Draw) string {
 	t := r.models[model]
 	if t == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Anonymous is the flow and the tenant of a request in which no source finds an identity. No tenant can claim it: a
-// tenant of that name is known by its hash.
+// Anonymous is the flow and the tenant of a request without an identity. No tenant can claim it: a tenant of that name
+// is known by its hash.
 const Anonymous = "anonymous"
 
 // identify reads the identity from the sources of the flow key, in their order.
@@ -37,8 +37,8 @@ func (q *Request) identify(h *Headers, c Context) {
 	id.byModel = id.byModel && id.flow == ""
 }
 
-// tenantName returns the name of an identity that a source has found: its hash if keys are hashed, or if the name is that
-// of a flow that no tenant can claim.
+// tenantName returns the name of an identity: its hash if keys are hashed, or if no tenant can claim a flow of that
+// name.
 func (r *Rules) tenantName(identity string) string {
 	if r.cfg.HashFlowKeys || r.isTaken(identity) {
 		return hashedFlow(identity)
@@ -46,8 +46,8 @@ func (r *Rules) tenantName(identity string) string {
 	return bounded(identity)
 }
 
-// isTaken reports whether a name is that of a flow of requests without an identity: of all of them, of unknown models, or
-// of a model with its target.
+// isTaken reports whether a name is reserved for a flow of anonymous requests, of unknown models, or of a model with
+// its target.
 func (r *Rules) isTaken(name string) bool {
 	switch {
 	case name == Anonymous:
@@ -61,7 +61,7 @@ func (r *Rules) isTaken(name string) bool {
 	}
 }
 
-// namesModel reports whether a name is that of the flow of some model: any may be its own target, or have one of the
+// namesModel reports whether a name is the flow of some model. Any model may be its own target, or have one of the
 // configured targets.
 func (r *Rules) namesModel(name string) bool {
 	half := len(name) / 2

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// OtherTenants names the policy of tenants that have none of their own.
+// OtherTenants names the policy of tenants without one of their own.
 const OtherTenants = "*"
 
 // tenantTiers is the policy of a tenant or a role, by rank.
@@ -14,10 +14,10 @@ type tenantTiers struct {
 	own     int // of requests that declare no tier; noRank: the default
 	highest int
 	role    string // of a tenant; "": by the sources
-	byRole  bool   // a tenant's policy says nothing of tiers
+	byRole  bool   // a tenant's policy sets no tier
 }
 
-// declare reads the tier that trusted metadata, the class header or the objective names first, in this order.
+// declare reads the declared tier from trusted metadata, the class header or the objective, in this order.
 func (q *Request) declare(h *Headers, c Context) {
 	r := q.rules
 	q.declared = noRank
@@ -31,7 +31,7 @@ func (q *Request) declare(h *Headers, c Context) {
 	}
 }
 
-// declareName reports whether a value names a tier. One that names none is ignored, and noted.
+// declareName reports whether a value names a tier. An unknown name is noted and ignored.
 func (q *Request) declareName(v string) bool {
 	if v = strings.TrimSpace(v); v == "" {
 		return false
@@ -45,8 +45,8 @@ func (q *Request) declareName(v string) bool {
 	return true
 }
 
-// resolveTier resolves the tier: the one that is declared, or else the model's, the tenant's, or the default; lowered to
-// the tenant's highest.
+// resolveTier resolves the tier: the declared one, or else the model's, the tenant's, or the default; lowered to the
+// tenant's highest.
 func (q *Request) resolveTier() {
 	r := q.rules
 	policy, ok := q.policy()
@@ -68,7 +68,7 @@ func (q *Request) resolveTier() {
 	q.Tier = max(q.AskedTier, policy.highest)
 }
 
-// policy returns the policy of the request's tenant, if that has one.
+// policy returns the policy of the request's tenant, if it has one.
 func (q *Request) policy() (p tenantTiers, ok bool) {
 	tenant := q.Tenant
 	if tenant == "" {
@@ -98,8 +98,8 @@ func (c *Config) HighestUsable() int {
 	return highest
 }
 
-// TenantsAboveTheirMaximum returns the tenants whose class is above their own maximum, sorted: their requests that declare
-// no tier are lowered too.
+// TenantsAboveTheirMaximum returns the tenants with a class above their own maximum, sorted. Their requests without a
+// declared tier are lowered, too.
 func (c *Config) TenantsAboveTheirMaximum() []string {
 	ranks := newTierRanks(c.Tiers)
 	var above []string

@@ -1,7 +1,7 @@
 package request
 
-// takeUser reads the user of the tenant from the sources of the second level, in their order. A user is known by its hash if
-// keys are hashed, or if it is called like the one of requests without a user.
+// takeUser reads the user of the tenant from the sources of the second level, in their order. A user is known by its
+// hash if keys are hashed, or if its name is Anonymous.
 func (q *Request) takeUser(h *Headers, c Context) {
 	r := q.rules
 	if len(r.userIn) == 0 {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// Every request has a place for each of these headers.
+	// Every request has a slot for each of these headers.
 	maxSources          = 16
 	maxDeadlineHeaders  = 16
 	maxObjectiveHeaders = 4
 
 	maxTargetWeight = 1_000_000
-	// maxBody is the largest gRPC message that a body may come in, in bytes.
+	// maxBody is the largest gRPC message with a body, in bytes.
 	maxBody = 1 << 30
-	// longestBodyTimeout is as long as Envoy holds a request.
+	// longestBodyTimeout is the longest time that Envoy holds a request.
 	longestBodyTimeout = time.Hour
 )
 
@@ -136,7 +136,7 @@ func (c *Config) checkRoles(ps *invalid.Problems) {
 		flows = invalid.At("Levels")
 	}
 	keys := slices.Concat(c.flowKey(), c.userKey())
-	if n := headersOf(keys); n > maxSources { // more than one level has
+	if n := headersOf(keys); n > maxSources { // counts all levels together
 		ps.Add(flows, invalid.Shown(strconv.Itoa(n)+" headers"), "must be at most %d", maxSources)
 	} else if n := headersOf(slices.Concat(keys, c.RoleSources)); len(c.RoleSources) > 0 && n > maxSources {
 		ps.Add(at, invalid.Shown(strconv.Itoa(n)+" headers"), "must be at most %d, together with those of %s", maxSources, flows)
@@ -166,7 +166,7 @@ func headersOf(sources []string) int {
 	return len(names)
 }
 
-// checkTiers checks the order of the tiers; the queue, which owns them, checks the rest.
+// checkTiers checks the order of the tiers; the queue owns the tiers and checks the rest.
 func (c *Config) checkTiers(ps *invalid.Problems) {
 	if len(c.Tiers) == 0 {
 		ps.Add(invalid.At("Tiers"), invalid.Shown("[]"), "must have at least one tier")
@@ -253,7 +253,7 @@ func (l *Limits) check(ps *invalid.Problems, at invalid.Path) {
 	invalid.AtLeast(ps, at.At("MaxHeaders"), l.MaxHeaders, 1)
 }
 
-// checkHeader checks that name is the name of a header (an HTTP token: RFC 9110, section 5.6.2), and reports whether it is.
+// checkHeader checks that name is a header name (an HTTP token: RFC 9110, section 5.6.2), and reports whether it is.
 func checkHeader(ps *invalid.Problems, at invalid.Path, name string) bool {
 	if !isHeaderName(name) {
 		ps.Add(at, name, "must be the name of a header")
@@ -270,7 +270,7 @@ func isHeaderName(s string) bool {
 	})
 }
 
-// checkOptionalHeader checks that name is the name of a header, or empty.
+// checkOptionalHeader checks that name is a header name or empty.
 func checkOptionalHeader(ps *invalid.Problems, at invalid.Path, name string) {
 	if name != "" {
 		checkHeader(ps, at, name)
