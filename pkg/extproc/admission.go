@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// offer offers the request to the controller, waits for its verdict, and answers Envoy. An error ends the stream.
+// offer offers the request to the controller, waits for the verdict, and replies to Envoy. An error ends the stream.
 func (st *mainStream) offer() error {
 	s, q := st.server, &st.request
 	q.Subset = s.picker.Require(q.Subset, &q.Requirements)
@@ -72,7 +72,7 @@ func (st *mainStream) offer() error {
 	return st.answerRequest()
 }
 
-// withPrompt returns a path like this one, which may be nil, with a prompt.
+// withPrompt returns a copy of the path, which may be nil, with a prompt.
 func withPrompt(path *fairqueue.Path, p fairqueue.Prompt) *fairqueue.Path {
 	var with fairqueue.Path
 	if path != nil {
@@ -82,7 +82,7 @@ func withPrompt(path *fairqueue.Path, p fairqueue.Prompt) *fairqueue.Path {
 	return &with
 }
 
-// confine returns the placement at the engines whose context the request fits.
+// confine confines the placement to the engines whose context length suffices for the request.
 func (st *mainStream) confine(placement Placement) (Placement, error) {
 	q, picker := &st.request, st.server.picker
 	length := lengthOf(q)
@@ -97,15 +97,15 @@ func (st *mainStream) confine(placement Placement) (Placement, error) {
 		return placement, nil
 	}
 	if placement, err = picker.Prepare(q.Target, *subset, q.Needs); err != nil {
-		return nil, unplaceable(err, q.Model, true) // it left meanwhile
+		return nil, unplaceable(err, q.Model, true) // the endpoint left meanwhile
 	}
 	return placement, nil
 }
 
-// leastSession is the length of a session's prompt in tokens of which nothing is known.
+// leastSession is the assumed length of a session's unknown prompt, in tokens.
 const leastSession = 1000
 
-// rate asks for the endpoints that have the request's prompt cached. It returns nil if these are unknown.
+// rate finds the endpoints with the request's prompt cached. It returns nil if these are unknown.
 func (st *mainStream) rate(placement Placement) Affinity {
 	q := &st.request
 	if q.PromptUnknown {
@@ -114,7 +114,7 @@ func (st *mainStream) rate(placement Placement) Affinity {
 			"read, or names no session: it goes where fewest are. Prefixes need a request_body_mode of BUFFERED or "+
 			"FULL_DUPLEX_STREAMED, and requestBody other than never", "request_body_mode", st.modes.request.String())
 	}
-	unknown := len(q.Prompt.Keys) == 0 && q.Session == 0 && st.cfg.Cost != CostUncached // which asks for the length alone, too
+	unknown := len(q.Prompt.Keys) == 0 && q.Session == 0 && st.cfg.Cost != CostUncached // which also needs the length
 	if unknown || q.PassesOn {
 		return nil
 	}
@@ -132,8 +132,8 @@ func (st *mainStream) rate(placement Placement) Affinity {
 	return st.server.picker.Rate(placement, &q.Prompt, st.watches())
 }
 
-// watches reports whether the first token of the request's answer will be seen: the headers of a stream come before it, and
-// those of other answers long after it.
+// watches reports whether the first token of the request's answer will be seen. A stream's headers come before it,
+// other answers' headers long after it.
 func (st *mainStream) watches() bool {
 	return st.request.Streams && (st.modes.echoesResponse || st.server.links.presence.certain())
 }

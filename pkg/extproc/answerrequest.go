@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// answerHeadersEarly answers the request headers before the body is read: Envoy sends the body only then. The headers
-// that must not reach the model server are removed here. Only this answer can ask for response trailers where the
-// filter's own mode skips them, as in gateways that have no setting for them.
+// answerHeadersEarly replies to the request headers before the body is read, since Envoy sends the body only after
+// that. It removes the headers that must not reach the model server. Only this reply can request response trailers if
+// the filter's own mode skips them, as in gateways without a setting for them.
 func (st *mainStream) answerHeadersEarly() error {
 	k := replyKey{phase: headersPhase, remove: st.request.Control}
 	if st.modes.canOverride() && !st.modes.echoesResponse {
@@ -23,7 +23,7 @@ func (st *mainStream) answerHeadersEarly() error {
 	return st.wire.Send(st.cfg.replies.reply(k, ownPart{remove: st.request.Own}))
 }
 
-// answerRequest tells Envoy where a granted request goes. From then on the stream watches the response.
+// answerRequest sends Envoy the destination of a granted request. From then on the stream watches the response.
 func (st *mainStream) answerRequest() error {
 	next, err := st.sendDestination()
 	if err != nil {
@@ -37,7 +37,7 @@ func (st *mainStream) answerRequest() error {
 	return nil
 }
 
-// sendDestination answers the headers, the body or both, whatever waits for an answer, and returns the next state.
+// sendDestination replies to the headers, the body or both, whichever Envoy waits for, and returns the next state.
 func (st *mainStream) sendDestination() (next state, err error) {
 	k := replyKey{destination: st.grant.destination}
 	own := st.ownPart()
@@ -80,15 +80,15 @@ func (st *mainStream) sendDestination() (next state, err error) {
 	return next, st.wire.Send(st.cfg.replies.reply(k, own))
 }
 
-// needsNoHeaders reports whether this stream can do without the response headers, which saves a message: the request can
-// never be preempted and has no prefill engine, its status comes through the gate, and nothing is read of its response's body, which the headers
-// explain. Only the answer to the request headers can override the mode.
+// needsNoHeaders reports whether this stream can skip the response headers, which saves a message: the request can
+// never be preempted and has no prefill engine, its status comes through the gate, and its response body is not read
+// (the headers describe it). Only the reply to the request headers can override the mode.
 func (st *mainStream) needsNoHeaders() bool {
 	return st.link != nil && st.grant.prefill == "" && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && !st.tellsDecision() && st.grant.quota == nil && !st.readsUsage()
 }
 
-// ownPart returns the part of the answer with what Envoy is to keep of the request in the namespace weir: its ID for the
-// gate, and the decision for the access log.
+// ownPart returns the reply's part with the request's metadata in the namespace weir: its ID for the gate, and the
+// decision for the access log.
 func (st *mainStream) ownPart() (own ownPart) {
 	if st.cfg.Responses.Metadata {
 		st.decision(&own.metadata, flowcontrol.OutcomeDispatched)
@@ -99,14 +99,14 @@ func (st *mainStream) ownPart() (own ownPart) {
 	return own
 }
 
-// answerFullDuplex answers the headers, and sends the whole body back in chunks if it was collected.
+// answerFullDuplex replies to the headers, and sends the whole body back in chunks if it was collected.
 func (st *mainStream) answerFullDuplex(k replyKey, own ownPart) error {
 	b := &st.body
 	bytes := b.bytes
 	if len(st.request.Edits) > 0 {
 		bytes = st.edit(&own)
 		if st.request.Has&request.ContentLengthSlot != 0 {
-			// Envoy sends such a body chunked. The client's content-length must not go with another body.
+			// Envoy sends such a body chunked. The client's content-length must not be sent with another body.
 			k.remove |= request.ContentLengthSlot
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// requestBody is the bytes of one request's body, as far as they have come, and the memory that they take (bodymemory.go).
-// The holder of the turn may use it (turn.go). The messages that bring it are collectbody.go's.
+// requestBody has the bytes of one request's body received so far, and their memory (bodymemory.go). Only the holder of
+// the turn may use it (turn.go). collectbody.go handles the messages.
 type requestBody struct {
 	turn turn
 	// arrival is bodyMemory's record of the body; nil if none was awaited.
@@ -27,8 +27,8 @@ type requestBody struct {
 	seen     bool
 }
 
-// await begins to await the body of q, whose stream began at the given time, and takes the turn. The modes other than
-// FULL_DUPLEX_STREAMED show nothing before the last byte, so the announced length counts as received.
+// await begins to await the body of q, whose stream began at the given time, and takes the turn. Modes other than
+// FULL_DUPLEX_STREAMED show the body only when it is complete, so the announced length counts as received.
 func (b *requestBody) await(stream interface{ expel(err error) }, q *request.Request, mode request.BodyMode, begun time.Time) {
 	received := int64(0)
 	if mode != request.FullDuplex {
@@ -40,8 +40,8 @@ func (b *requestBody) await(stream interface{ expel(err error) }, q *request.Req
 	b.memory.expect(b.arrival, q.Tenant, begun, b.limits.BodyTimeout, received)
 }
 
-// add appends the next part; last is set if no more is awaited. The first part is kept without a copy, since most bodies
-// are one message. The request is to be refused with the error.
+// add appends the next part; last is set for the last one. The first part is kept without a copy, since most bodies are
+// one message. An error refuses the request.
 func (b *requestBody) add(part []byte, last bool) error {
 	err := b.append(part, last)
 	if err != nil || last {
@@ -89,7 +89,7 @@ func (b *requestBody) room(part []byte, last bool) int64 {
 	length, room := int64(len(b.bytes)+len(part)), int64(cap(b.bytes))
 	switch {
 	case b.bytes == nil:
-		return max(length, min(int64(cap(part)), b.limits.MaxBodyBytes)) // above the limit it is the allocator's rounding
+		return max(length, min(int64(cap(part)), b.limits.MaxBodyBytes)) // the excess is the allocator's rounding
 	case length <= room:
 		return room
 	case last:

@@ -10,7 +10,7 @@ import (
 // rate forever.
 const bytesPerSecond = 64 << 10
 
-// deadline is when an awaited body has to be whole.
+// deadline is the time by which an awaited body must be complete.
 type deadline struct {
 	end      time.Time // if nothing is received
 	received int64     // bytes received or announced
@@ -30,8 +30,8 @@ func (d *deadline) Handle() *int32 { return &d.number }
 
 func (d *deadline) due() *deadline { return d }
 
-// deadlines are those of awaited bodies, and a timer at the earliest key. A body that receives a part keeps its key until
-// the key is due, so that parts cost nothing here. The zero value has none.
+// deadlines has the deadlines of awaited bodies, and a timer at the earliest key. A body that receives a part keeps its
+// key until the key is due, so parts cost nothing here. The zero value is empty.
 type deadlines[B interface {
 	heap.Item
 	due() *deadline
@@ -50,8 +50,7 @@ func (d *deadlines[B]) add(body B, expire func()) {
 	d.arm(expire)
 }
 
-// remove removes a body. The timer stays armed, since another body usually follows; if none does, the timer fires once for
-// nothing.
+// remove removes a body. The timer stays armed, since another body usually follows; otherwise it fires once in vain.
 func (d *deadlines[B]) remove(body B) { d.bodies.Remove(body) }
 
 // arm sets the timer to the earliest key, unless it is set to an earlier time.

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// bodyMemory accounts for the memory of all bodies that are held. Of those that are still arriving it knows whose they
-// are, and when they have to be whole (bodydeadline.go). The zero value accounts for nothing.
+// bodyMemory accounts for the memory of all held bodies. For incomplete bodies it also has their owners and deadlines
+// (bodydeadline.go). The zero value is empty.
 //
 // The memory is bounded. When it is used up, the owner with the most bytes in incomplete bodies loses its newest
 // incomplete body. A complete body is never expelled. Finding the victim takes O(log n) for n owners.
@@ -26,10 +26,10 @@ type bodyMemory struct {
 	due        deadlines[*arrival]
 }
 
-// mostExpelled is the largest number of bodies that may be expelled to make room for one part of another.
+// mostExpelled is the largest number of bodies expelled to make room for one part of another body.
 const mostExpelled = 64
 
-// arrival is the record of one stream's body, which is arriving or has arrived.
+// arrival is the record of one stream's body, incomplete or complete.
 type arrival struct {
 	// stream is told when the body is expelled, in a goroutine of its own.
 	stream interface{ expel(err error) }
@@ -45,8 +45,8 @@ type arrival struct {
 	deadline
 }
 
-// expect begins to await a body. It has to be whole within timeout of begun, and one second more for every 64 KiB received
-// or announced.
+// expect begins to await a body. The body must be complete within timeout of begun, plus one second for every 64 KiB
+// received or announced.
 func (b *bodyMemory) expect(a *arrival, identity string, begun time.Time, timeout time.Duration, announced int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +55,8 @@ func (b *bodyMemory) expect(a *arrival, identity string, begun time.Time, timeou
 	b.due.add(a, b.expire)
 }
 
-// charge charges n more bytes for a body of which received more bytes arrived, within a limit for all bodies. The error
-// wraps ErrNoMemory, or says why the body was expelled before; the request cannot go on.
+// charge charges n more bytes for a body after received more bytes have arrived, within a limit for all bodies. The
+// error wraps ErrNoMemory, or is the reason why the body was expelled before; it ends the request.
 func (b *bodyMemory) charge(a *arrival, received, n, limit int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +67,7 @@ func (b *bodyMemory) charge(a *arrival, received, n, limit int64) error {
 	if n == 0 {
 		return nil
 	}
-	if b.held-b.incomplete+n > limit { // expelling all others would not make enough room
+	if b.held-b.incomplete+n > limit { // expelling all incomplete bodies would not make enough room
 		return noMemoryOf(limit)
 	}
 	for expelled := 0; b.held+n > limit; expelled++ {
@@ -90,7 +90,7 @@ func noMemoryOf(limit int64) error {
 	return &flowcontrol.LimitedError{Name: dispatch.LimitMaxBodyBytesTotal, Value: limit, Err: err}
 }
 
-// complete marks a body as whole. It stays charged. The error says why the body was expelled before.
+// complete marks a body as complete. It stays charged. The error is the reason why the body was expelled before.
 func (b *bodyMemory) complete(a *arrival) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -228,9 +228,9 @@ func (b *bodyMemory) disown(a *arrival) {
 	}
 }
 
-// victim returns the awaited body to expel so that a gets n more bytes: the newest body of the owner with the most bytes,
-// where a's owner counts with the bytes it asks for. It returns nil if that body is a itself, or if there is none. The
-// caller holds b.mu.
+// victim returns the awaited body to expel so that a gets n more bytes: the newest body of the owner with the most
+// bytes, where a's owner counts with n more. It returns nil if that body is a itself, or if there is none. The caller
+// holds b.mu.
 func (b *bodyMemory) victim(a *arrival, n int64) *arrival {
 	if b.most.Len() == 0 {
 		return nil
@@ -246,7 +246,7 @@ func (b *bodyMemory) victim(a *arrival, n int64) *arrival {
 			o = own
 		}
 		if o == own && (a.owner == nil || o.newest == a) {
-			return nil // a is the newest of the one with the most
+			return nil // a is the newest body of the owner with the most bytes
 		}
 	}
 	return o.newest

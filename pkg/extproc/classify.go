@@ -12,8 +12,8 @@ func (st *mainStream) classify() {
 	}
 }
 
-// uncached returns the number of tokens of the request's prompt that are expected in no engine's cache: as it is
-// charged, else the counted or estimated length, or as many as its body may have.
+// uncached returns the number of the request's prompt tokens that no engine is expected to have cached: by its charge,
+// or else by the counted or estimated length, or the most that its body may have.
 func (st *mainStream) uncached() int64 {
 	q := &st.request
 	if prompt, known := st.prompt(); known {

@@ -9,7 +9,7 @@ import (
 // collectBody collects a part of the body, and offers the request with the last one.
 func collectBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	b := m.GetRequestBody()
-	// The other modes send one message, and nothing more before it is answered.
+	// The other modes send one message, and no more before its reply.
 	last := st.modes.request != request.FullDuplex || ends(b)
 	if err := st.body.add(b.GetBody(), last); err != nil {
 		return st.refuse(err)
@@ -22,7 +22,7 @@ func collectBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return st.offerWithBody()
 }
 
-// collectTrailers offers the request, whose body the trailers end.
+// collectTrailers offers the request, since trailers end its body.
 func collectTrailers(st *mainStream, _ *extprocv3.ProcessingRequest) error {
 	if err := st.body.add(nil, true); err != nil {
 		return st.refuse(err)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// compiled is a configuration in the form that streams read. Immutable, except for the cache of replies.
+// compiled is a configuration compiled for streams. Immutable, except for the cache of replies.
 type compiled struct {
 	Config
 	rules      *request.Rules

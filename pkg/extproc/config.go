@@ -10,7 +10,7 @@ import (
 // Config configures the streams of a Server. The comments name the keys of the configuration file in parentheses.
 type Config struct {
 	request.Config
-	// OneFlow is set if the queue has a single flow (flows.discipline: none), which belongs to no caller.
+	// OneFlow is set if the queue has a single flow shared by all callers (flows.discipline: none).
 	OneFlow bool
 	// Quotas is set if tenants have quotas (tenantPolicies[].quota), so that the controller needs to know their names.
 	Quotas bool
@@ -18,56 +18,55 @@ type Config struct {
 	Sample int64
 	// LongestWait is the longest TTL in the queue of any request (fairRequestQueue.queueTTL, tiers[].queueTimeout).
 	LongestWait time.Duration
-	// Responses are the answers about outcomes to clients and Envoy (responses).
+	// Responses configures the replies about outcomes to clients and Envoy (responses).
 	Responses Responses
-	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache). Other
-	// endpoint pickers always do. The default is false: the load balancer of the cluster that was chosen reads the
-	// destination, and the same answer removes control headers that routes may match on (x-gateway-model-name), so a second
-	// choice could only go wrong. It also costs Envoy a route match.
+	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache).
+	// Other endpoint pickers always do. The default is false: the chosen cluster's load balancer reads the destination,
+	// and the same reply removes control headers that routes may match on (x-gateway-model-name), so a second choice
+	// could only go wrong. It also costs Envoy a route match.
 	ClearRouteCache bool
-	// AssumeFullDuplex is set if a stream whose modes Envoy does not name has FULL_DUPLEX_STREAMED both ways
-	// (assumeFullDuplex).
+	// AssumeFullDuplex is set if streams without stated modes have FULL_DUPLEX_STREAMED both ways (assumeFullDuplex).
 	AssumeFullDuplex bool
 	// Cost is the unit of charges (cost).
 	Cost CostUnit
-	// Tokens is how costs in tokens are estimated (tokens).
+	// Tokens configures the estimate of costs in tokens (tokens).
 	Tokens estimate.Config
-	// Usage is how the usage of answers is learned (usage).
+	// Usage is the source of answers' usage (usage).
 	Usage UsageWay
-	// IncludeUsage asks for the usage of streamed answers on behalf of clients, and takes it out of the answers again
-	// (tokens.includeUsage). It needs the bodies of requests and answers: Usage and RequestBody must let them be read.
+	// IncludeUsage requests the usage of streamed answers on behalf of clients, and removes it from the answers
+	// (tokens.includeUsage). It needs the bodies of requests and answers: Usage and RequestBody must permit reading
+	// them.
 	IncludeUsage bool
 }
 
-// CostUnit is the unit of charges. A cost that the gateway states (TrustedHeaders.Cost) is in either unit.
+// CostUnit is the unit of charges. A cost stated by the gateway (TrustedHeaders.Cost) is taken in the configured unit.
 type CostUnit string
 
 // The units of cost.
 const (
 	CostRequests CostUnit = "requests" // each request costs 1
 	CostTokens   CostUnit = "tokens"   // the estimate, corrected by usage
-	// CostUncached is the tokens of the prompt that the best of the engines that the request may use has not cached at its
-	// arrival, which nothing corrects, and the answer as with CostTokens: nothing with an output weight of 0.
+	// CostUncached is the prompt tokens not cached, at the request's arrival, at the best engine that it may use, never
+	// corrected, plus the answer as with CostTokens: nothing with an output weight of 0.
 	CostUncached CostUnit = "uncached"
 )
 
 // inTokens reports whether requests are estimated in tokens.
 func (u CostUnit) inTokens() bool { return u != CostRequests }
 
-// UsageWay is how the usage of answers is learned.
+// UsageWay is the source of answers' usage.
 type UsageWay string
 
 // The ways of usage.
 const (
-	// UsageAuto takes what Envoy tells in trailers; else, with CostTokens, what is in a response body that comes here
-	// anyway.
+	// UsageAuto takes the usage from Envoy's trailers or, with CostTokens, from a response body that Weir gets anyway.
 	UsageAuto     UsageWay = "auto"
-	UsageTrailers UsageWay = "trailers" // only what Envoy tells in trailers
-	UsageBody     UsageWay = "body"     // only what is in a response body that comes here (STREAMED, FULL_DUPLEX_STREAMED)
+	UsageTrailers UsageWay = "trailers" // only from Envoy's trailers
+	UsageBody     UsageWay = "body"     // only from a response body that Weir gets (STREAMED, FULL_DUPLEX_STREAMED)
 	UsageNone     UsageWay = "none"
 )
 
-// Responses is what Weir tells clients and Envoy about outcomes.
+// Responses configures Weir's replies about outcomes to clients and Envoy.
 type Responses struct {
 	// Preset is the table of statuses: seed, gateway, smg or dynamo.
 	Preset string
@@ -75,7 +74,7 @@ type Responses struct {
 	Metadata bool
 	// Status overrides statuses by reason, for example queue-full: 429. From 400 to 599.
 	Status map[string]int
-	// QueueState lets clients ask for the time that they waited and the number of waiting requests.
+	// QueueState lets clients request their time in the queue and the number of waiting requests.
 	QueueState bool
 }
 

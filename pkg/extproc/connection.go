@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// connection is the ext_proc stream under a machine: a request's main stream (mainStream) or its first-token gate (gate).
-// It sends messages, and receives them in the background once the machine has something else to wait for.
+// connection is the ext_proc stream under a machine: a request's main stream (mainStream) or its first-token gate
+// (gate). It sends messages, and receives them in the background once the machine waits for other events as well.
 type connection struct {
 	server *shared
 	cfg    *compiled // the configuration at the start of the stream
@@ -34,10 +34,10 @@ type machine interface {
 	end()
 }
 
-// LongestHold is the longest that Envoy holds a request for an external processor (max_message_timeout).
+// LongestHold is the longest time that Envoy holds a request for an external processor (max_message_timeout).
 const LongestHold = time.Hour
 
-// WaitMargin is added to the longest wait of a request for the message timeout that Envoy is asked for.
+// WaitMargin is added to a request's longest wait in the message timeout requested from Envoy.
 const WaitMargin = 5 * time.Second
 
 // maxChunk is the largest part of a body, in bytes, that Envoy accepts back in one message.
@@ -102,21 +102,21 @@ func (c *connection) unexpected(message, state string) {
 	c.server.metrics.unexpected.WithLabelValues(message, state).Inc()
 }
 
-// reportPanic counts a panic and logs it with its stack. It has to be called by the deferred function that recovered it.
+// reportPanic counts a panic and logs it with its stack. The deferred function that recovered it must call it.
 func (c *connection) reportPanic(p any, doing, state string) {
 	c.server.metrics.panics.Inc()
 	c.server.log.Error(fmt.Errorf("extproc: panic: %v", p), doing, "state", state, "stack", string(debug.Stack()))
 }
 
-// reader receives in a goroutine of its own. It is also the context of whatever the stream's goroutine waits for
-// meanwhile: it is done when the stream has ended, for any reason. It is part of the connection, so that a request that
-// never waits pays for one channel only.
+// reader receives in a goroutine of its own. It is also the context for the waits of the stream's goroutine: it is done
+// when the stream has ended, for any reason. It is part of the connection, so that a request that never waits costs
+// only one channel.
 type reader struct {
 	context.Context // the stream's
 	wire            extprocv3.ExternalProcessor_ProcessServer
 	// gone is closed by the reader's goroutine when the stream has ended.
 	gone chan struct{}
-	// eof is set if the last receive, by whichever goroutine, found that Envoy had closed the stream.
+	// eof is set if the last receive, in either goroutine, found that Envoy had closed the stream.
 	eof bool
 	// inbox and stopped are set by start.
 	inbox   *inbox
@@ -149,7 +149,7 @@ func (r *reader) start(memory *bodyMemory, limit int64) {
 	go r.run(r.inbox, r.stopped)
 }
 
-// closed reports whether Envoy has closed the stream before it cancelled it, if that was received.
+// closed reports whether Envoy closed the stream before it cancelled it, if the close was received.
 func (r *reader) closed() bool {
 	if r.inbox == nil {
 		return r.eof

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// cost returns the queue's charge for the request: the gateway's figure, or the estimate in tokens, or 1. With an
-// estimate it returns the request's tokens of the stock as well; else 0, which means as much as its cost.
+// cost returns the queue's charge for the request: the gateway's figure, the estimate in tokens, or 1. With an estimate
+// it also returns the request's tokens of the stock; otherwise 0, which means as many as its cost.
 func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	q := &st.request
 	if q.StatedCost > 0 {
@@ -23,8 +23,8 @@ func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 	return fairqueue.Cost(estimated.Cost), flowcontrol.Tokens(estimated.Stock)
 }
 
-// prompt returns the length of the request's prompt at its arrival, and the part of it that the best of the engines
-// that it may use has cached. It is known only with CostUncached, after rate.
+// prompt returns the length of the request's prompt at its arrival, and the part cached at the best engine that it may
+// use. It is known only with CostUncached, after rate.
 func (st *mainStream) prompt() (p fairqueue.Prompt, known bool) {
 	c, a := st.grant.charge, st.grant.affinity
 	if st.cfg.Cost != CostUncached || c == nil {
@@ -38,16 +38,16 @@ func (st *mainStream) prompt() (p fairqueue.Prompt, known bool) {
 }
 
 // actualCost returns the real cost of the request, or fairqueue.UnknownCost if it was not charged in tokens. It is
-// called once, when the answer has ended, and lets the estimator learn from it.
+// called once, at the end of the answer, and lets the estimator learn from it.
 func (st *mainStream) actualCost() fairqueue.Cost {
 	g, r, s := &st.grant, &st.response, st.server
 	unsent := g.sent.IsZero()
-	preempted := st.rejection != nil && !unsent // which was settled then
+	preempted := st.rejection != nil && !unsent // its lease was settled at the preemption
 	if g.charge == nil || preempted {
 		return fairqueue.UnknownCost
 	}
-	// An engine works on a stream of events from the first byte, since the headers come at once, else from the request on,
-	// since the headers may come with the last token. Only the former says how fast the answer was produced.
+	// An engine works on a stream of events from the first byte on, since its headers come at once. For other answers
+	// the time starts at the request, since the headers may come with the last token; it gives no rate of production.
 	begun, took := g.sent, time.Duration(0)
 	if st.state == responding && r.events {
 		begun = st.lastAnswered()
@@ -64,7 +64,7 @@ func (st *mainStream) actualCost() fairqueue.Cost {
 	return fairqueue.Cost(cost)
 }
 
-// noteUsage warns if no answer reports its usage. Answers of errors do not count, nor do any with usage: none.
+// noteUsage warns if no answer reports its usage. Error responses do not count, and with usage: none no answer does.
 func (s *shared) noteUsage(e *metering.End) {
 	if e.Answered && s.config.Load().Usage != UsageNone && s.silence.ended(e.Known) {
 		s.once.warn(s.log, "silence", "no answer reports its usage, so requests are charged by their estimates and times: does "+

@@ -8,16 +8,15 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// The fields of the metadata namespace weir, besides IDs, that Envoy's access log may show as
-// %DYNAMIC_METADATA(weir:flow)% and so on (responses.metadata). Their names never change, because log formats contain them.
-// A field whose value is not known is left out. Envoy merges the fields of several answers to one request; the last value
-// of each counts.
+// The fields of the metadata namespace weir, besides IDs, for Envoy's access log: %DYNAMIC_METADATA(weir:flow)% and so
+// on (responses.metadata). Their names never change, because log formats contain them. Fields without a value are left
+// out. Envoy merges the fields of several replies for one request; the last value of each counts.
 const (
 	decisionFlow     = "flow"
 	decisionTier     = "tier"
 	decisionModel    = "model"
 	decisionWait     = "wait_ms"  // time in the queue, in milliseconds; 0 for a bypass
-	decisionEndpoint = "endpoint" // the endpoint picked; after a retry Envoy's %UPSTREAM_HOST% is another one
+	decisionEndpoint = "endpoint" // the endpoint picked; after a retry Envoy's %UPSTREAM_HOST% differs
 	decisionOutcome  = "outcome"
 	decisionBypass   = "bypass" // whether the request bypassed the queue
 )
@@ -34,7 +33,7 @@ func (st *mainStream) decision(m *codec.Metadata, outcome flowcontrol.Outcome) {
 		{decisionModel, st.request.Model},
 		{decisionEndpoint, st.grant.picked},
 	} {
-		if field.value != "" { // the bytes of a header need not be UTF-8, those of a message have to be
+		if field.value != "" { // a header need not be UTF-8, but a message must be
 			m.String(field.name, strings.ToValidUTF8(field.value, "\uFFFD"))
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// end gives the request its outcome and releases the stream's holdings, whatever ended it. A panic in one part does not
-// keep the others from being done, and goes no further: gRPC recovers none, so it would end the process.
+// end gives the request its outcome and releases the stream's holdings, after any end. A panic in one part does not
+// prevent the others, and is recovered here: gRPC recovers no panics, so it would end the process.
 func (st *mainStream) end() {
 	defer func() {
 		if p := recover(); p != nil {
@@ -29,7 +29,7 @@ func (st *mainStream) end() {
 	}
 }
 
-// settle settles the lease, and gives the request its outcome, if it has none yet.
+// settle settles the lease, and gives a request without an outcome one.
 func (st *mainStream) settle() {
 	if st.grant.lease != nil {
 		st.complete()
@@ -45,7 +45,7 @@ func (st *mainStream) pending() bool {
 	return (st.state == arriving || st.state == deciding) && st.rejection == nil
 }
 
-// complete settles the lease, even if the cost of the request cannot be told.
+// complete settles the lease, even if the cost of the request is unknown.
 func (st *mainStream) complete() {
 	c := flowcontrol.Completion{ID: st.line.id, Status: st.response.status, RetryAfter: st.response.again, Unsent: st.grant.sent.IsZero()}
 	defer func() { st.grant.lease.OnRequestComplete(c) }()
@@ -60,7 +60,7 @@ func (st *mainStream) complete() {
 	st.tellAffinity(&c)
 }
 
-// noteUnread warns if a stream was answered whose first token Weir has not seen, though first tokens decide which
+// noteUnread warns if Weir has not seen the first token of a streamed response although first tokens decide which
 // endpoints are busy.
 func (st *mainStream) noteUnread() {
 	if r := &st.response; r.events && r.status/100 == 2 && st.grant.lease.AwaitsFirstToken() {
@@ -70,8 +70,8 @@ func (st *mainStream) noteUnread() {
 	}
 }
 
-// tellAffinity reports the result of the prompt. An engine that refused the request has not read it, nor has one past
-// which Envoy went.
+// tellAffinity passes on the result for the prompt. An engine that refused the request, or that Envoy skipped, has not
+// read it.
 func (st *mainStream) tellAffinity(c *flowcontrol.Completion) {
 	a := st.grant.affinity
 	if a == nil {
@@ -86,14 +86,14 @@ func (st *mainStream) tellAffinity(c *flowcontrol.Completion) {
 	}
 }
 
-// countUsage counts the tokens that the response reported. A response that was cut short has reported only a part.
+// countUsage counts the tokens reported in the response. A truncated response has reported only a part.
 func (st *mainStream) countUsage() {
 	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
 		st.server.metrics.countUsage(r.Tokens)
 	}
 }
 
-// goneError returns why a stream ended before its request was offered.
+// goneError returns the reason for the end of a stream before its request was offered.
 func (st *mainStream) goneError() error {
 	if errors.Is(st.wire.Context().Err(), context.DeadlineExceeded) {
 		return context.DeadlineExceeded
@@ -101,15 +101,15 @@ func (st *mainStream) goneError() error {
 	return context.Canceled
 }
 
-// noticeUnobserved looks for streams that end too early to show the end of the response, and warns of them.
+// noticeUnobserved warns of streams that end too early to show the end of the response.
 func (st *mainStream) noticeUnobserved() {
 	if st.grant.sent.IsZero() || st.state != placed && st.state != responding || st.modes.showsResponse {
 		return
 	}
 	s, envoy, now := st.server, envoyOf(st.wire.Context()), time.Now()
 	if _, came := st.link.status(); came {
-		// The stream lived until the response. How long after its answer that ended says nothing, because the gate held
-		// the response until there was something to send.
+		// The stream lived until the response. Its end after the last reply is not meaningful, because the gate held
+		// the response until its first token.
 		s.unobserved.reset(envoy, now)
 		return
 	}
@@ -120,8 +120,8 @@ func (st *mainStream) noticeUnobserved() {
 	}
 }
 
-// panicked sends the client a 500 where that is still possible. A request that has a lease gets no second outcome for
-// it: its one outcome is that the lease was settled, as unsent if its destination was not sent.
+// panicked sends the client a 500 if that is still possible. A request with a lease gets no second outcome: its lease
+// is settled, as unsent if its destination was not sent.
 func (st *mainStream) panicked(p any) {
 	defer func() { _ = recover() }() // a second panic must not end the process
 	st.reportPanic(p, "serving a stream", st.state.String())

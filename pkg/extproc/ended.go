@@ -7,32 +7,31 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// Tail reads the requests that have ended.
+// Tail takes ended requests for readers of the tail.
 type Tail interface {
-	// Wanted reports whether anybody reads. It is asked when a request begins and when it has ended.
+	// Wanted reports whether there is a reader. It is called at the beginning and at the end of a request.
 	Wanted() bool
-	// Ended tells of a request that has ended while anybody reads. It must not block, and keeps nothing of e.
+	// Ended passes an ended request, if there is a reader. It must not block or keep anything of e.
 	Ended(e *Ended)
 }
 
-// Ended is a request that has ended, as its line in the log has it.
+// Ended is an ended request with the fields of its line in the log.
 type Ended struct {
 	At time.Time
-	// ID is its x-request-id; empty if nothing asked for it at its beginning.
+	// ID is its x-request-id; empty if it was not needed at its beginning.
 	ID, Flow, Tier, Model, TargetModel string
 	Wait                               time.Duration
 	Bypass                             bool
-	// Endpoint is the one picked, and Served the one that served, if it is another.
+	// Endpoint is the picked endpoint, and Served the serving one if it differs.
 	Endpoint, Served string
 	Outcome          flowcontrol.Outcome
-	// Status is the status that the client got, 0 if that was not seen. After is the time from its arrival to the end
-	// of its answer.
+	// Status is the client's status, 0 if it was not seen. After is the time from the arrival to the end of the answer.
 	Status int
 	After  time.Duration
-	// Err is why it was rejected; nil if it was not.
+	// Err is the reason for its rejection; nil if it was not rejected.
 	Err        error
 	RetryAfter time.Duration
-	// Usage is the usage that its answer has reported; Known is false if it reported none.
+	// Usage is the usage reported in its answer; Known is false if there was none.
 	Usage usage.Tokens
 	Known bool
 }

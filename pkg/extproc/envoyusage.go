@@ -8,11 +8,11 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/usage"
 )
 
-// envoyUsage is the namespace of typed metadata in which Envoy's filter ai_protocol_manager tells the usage of an answer
-// that it has read. Only Envoy can write there.
+// envoyUsage is the namespace of typed metadata in which Envoy's filter ai_protocol_manager writes the usage that it
+// has read from an answer. Only Envoy can write there.
 const envoyUsage = "envoy.ai.token_usage"
 
-// readEnvoyUsage reads the usage that comes with response trailers.
+// readEnvoyUsage reads the usage in the metadata of response trailers.
 func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	if w := st.cfg.Usage; w != UsageAuto && w != UsageTrailers {
 		return
@@ -23,7 +23,7 @@ func (st *mainStream) readEnvoyUsage(m *extprocv3.ProcessingRequest) {
 	}
 	read, err := codec.ReadUsage(packed)
 	if err != nil {
-		return // of another type: nothing is known
+		return // of another type: unknown
 	}
 	in, out := read.GetInputTokens(), read.GetOutputTokens()
 	if in == nil && out == nil || read.GetExtractionStatus() == aiv3.TokenUsage_FAILED {

@@ -29,7 +29,7 @@ type anthropicError struct {
 	} `json:"error"`
 }
 
-// body returns the body of a rejection, in the shape of an API.
+// body returns the body of a rejection in the shape of an API's errors.
 func (p *preset) body(rej *flowcontrol.Rejection, shape request.API) []byte {
 	if limit := limitOf(rej); limit != nil && p.tellsLimits {
 		return bodyOfLimit(limit)
@@ -91,7 +91,7 @@ func anthropicType(status int) string {
 	}
 }
 
-// messages are for users, unless the error has a message of its own.
+// messages are the messages for users of errors without a message of their own.
 var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeFlowFull:         "Too many of your requests are waiting. Please retry later.",
 	flowcontrol.OutcomeQueueFull:        "Too many requests are waiting. Please retry later.",
@@ -113,7 +113,7 @@ var messages = [flowcontrol.NumOutcomes]string{
 	flowcontrol.OutcomeUnsupported:      "No model server meets the needs of the request.",
 }
 
-// message returns the text of a rejection. It shows only errors that the sender can mend.
+// message returns the text of a rejection. It shows only errors that the sender can correct.
 func message(rej *flowcontrol.Rejection) string {
 	if f := new(fieldError); errors.As(rej.Err, &f) {
 		return f.message
@@ -124,7 +124,7 @@ func message(rej *flowcontrol.Rejection) string {
 	return messages[rej.Outcome]
 }
 
-// fieldError tells the sender of a request its fault.
+// fieldError describes a fault of a request to its sender.
 type fieldError struct {
 	sentinel error  // of the outcome
 	field    string // the JSON field, or "" for the request as a whole

@@ -6,7 +6,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// beginBody deals with a response body without headers before it (response_header_mode: SKIP).
+// beginBody handles a response body without headers before it (response_header_mode: SKIP).
 func beginBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if err := st.firstByte(); err != nil {
 		return err
@@ -14,7 +14,7 @@ func beginBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return ackResponseBody(st, m)
 }
 
-// beginTrailers deals with response trailers without headers before them (response_header_mode: SKIP).
+// beginTrailers handles response trailers without headers before them (response_header_mode: SKIP).
 func beginTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if err := st.firstByte(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (st *mainStream) firstByte() error {
 	return nil
 }
 
-// releaseHeaders lets the response headers go on to the client, unless the request was preempted.
+// releaseHeaders releases the response headers to the client, unless the request was preempted.
 func (st *mainStream) releaseHeaders() error {
 	if err := st.firstByte(); err != nil {
 		return err

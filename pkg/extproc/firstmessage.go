@@ -11,16 +11,16 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// The role of a filter, where Envoy's configuration states it: grpc_service.initial_metadata of the ext_proc filter sets
-// this key, which no client can reach (ADR 0039). Without it the first message decides.
+// The role of a filter in Envoy's configuration: grpc_service.initial_metadata of the ext_proc filter sets this key,
+// which no client can reach (ADR 0039). Without it the first message decides.
 const (
 	roleKey  = "x-weir-role"
 	roleMain = "main"
 	roleGate = "gate"
 )
 
-// isGate reports whether a stream belongs to a first-token gate. The role alone does not make it one: without the modes
-// of a gate, held response headers would never be released.
+// isGate reports whether a stream belongs to a first-token gate. The role alone does not suffice: without the modes of
+// a gate, held response headers would never be released.
 func (s *shared) isGate(ctx context.Context, first *extprocv3.ProcessingRequest) bool {
 	if first.GetResponseHeaders() == nil || first.GetObservabilityMode() {
 		return false
@@ -47,8 +47,8 @@ func (s *shared) isGate(ctx context.Context, first *extprocv3.ProcessingRequest)
 	return able
 }
 
-// canHold reports whether Envoy sends response bodies while their headers wait for an answer. Only a gate is configured
-// that way. A main stream can begin with response headers too, if Envoy itself responds to the client.
+// canHold reports whether Envoy sends response bodies while their headers wait for a reply. Only a gate is configured
+// that way. A main stream can also begin with response headers, if Envoy itself responds to the client.
 func canHold(p *extprocv3.ProtocolConfiguration) bool {
 	return p.GetSendBodyWithoutWaitingForHeaderResponse() &&
 		p.GetRequestBodyMode() == modev3.ProcessingMode_NONE && p.GetResponseBodyMode() == modev3.ProcessingMode_STREAMED
@@ -75,9 +75,9 @@ func (s *shared) firstState(first *extprocv3.ProcessingRequest) state {
 	return fresh
 }
 
-// placedBefore reports whether an earlier filter has named the destination: Weir again, through an extension's policy
-// say, or another endpoint picker. If two filters asked Weir to admit the same request, the first leases would use up
-// the stock and the second ones would wait forever (ADR 0018). Clients cannot write dynamic metadata.
+// placedBefore reports whether an earlier filter has named the destination: another filter of Weir, or another endpoint
+// picker. If two filters asked Weir to admit the same request, the first leases would use up the stock and the second
+// ones would wait for ever (ADR 0018). Clients cannot write dynamic metadata.
 func placedBefore(m *corev3.Metadata) bool {
 	return m.GetFilterMetadata()[destinationNamespace].GetFields()[request.DestinationHeader] != nil
 }
@@ -87,18 +87,18 @@ type modes struct {
 	request     request.BodyMode
 	requestSent modev3.ProcessingMode_BodySendMode // the same, as Envoy names it
 	response    modev3.ProcessingMode_BodySendMode
-	// showsResponse is set if response bodies come here part by part: in FULL_DUPLEX_STREAMED, where echoesResponse is set too
-	// since they have to be sent back, and in STREAMED, where Envoy keeps each part until it is acknowledged.
+	// showsResponse is set if response bodies come here in parts: in FULL_DUPLEX_STREAMED, where they must be sent back
+	// and echoesResponse is also set, and in STREAMED, where Envoy keeps each part until it is acknowledged.
 	showsResponse, echoesResponse bool
 }
 
-// fullDuplex is the protocol of a gateway that sends and takes back whole bodies.
+// fullDuplex is the protocol configuration of a gateway with FULL_DUPLEX_STREAMED both ways.
 var fullDuplex = &extprocv3.ProtocolConfiguration{
 	RequestBodyMode: modev3.ProcessingMode_FULL_DUPLEX_STREAMED, ResponseBodyMode: modev3.ProcessingMode_FULL_DUPLEX_STREAMED,
 }
 
-// modesOf reads the modes from the first message. A gateway that does not name them has those that the configuration
-// assumes, or gets answers that work in every mode but FULL_DUPLEX_STREAMED: none of them needs the body.
+// modesOf reads the modes from the first message. Without stated modes it takes those assumed by the configuration, or
+// modes whose replies work everywhere but in FULL_DUPLEX_STREAMED, since they do not need the body.
 func modesOf(first *extprocv3.ProcessingRequest, assumeFullDuplex bool) (m modes, known bool) {
 	p := first.GetProtocolConfig()
 	if p == nil && assumeFullDuplex {
@@ -122,7 +122,7 @@ func modesOf(first *extprocv3.ProcessingRequest, assumeFullDuplex bool) (m modes
 	return m, p != nil
 }
 
-// canOverride reports whether the answer to the request headers can override the filter's mode.
+// canOverride reports whether the reply to the request headers can override the filter's mode.
 func (m modes) canOverride() bool {
 	return m.request == request.Buffered || m.request == request.Partial || m.request == request.Streamed
 }

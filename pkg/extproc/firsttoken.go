@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// tokenWatch finds the first token of a response that passes by in parts, which may be cut anywhere.
+// tokenWatch finds the first token of a response that comes in parts, which may be cut anywhere.
 //
-// The first token of a JSON response is its first byte. Of server-sent events it is the first line that is neither empty
-// nor a comment. Of /v1/responses the events that an engine sends before it begins to work do not count either, with all
-// their lines. Whatever tokenWatch does not understand counts as a token, because it must not be held.
+// The first token of a JSON response is its first byte. In server-sent events it is the first line that is neither
+// empty nor a comment. In /v1/responses the events that an engine sends before it begins to work do not count either.
+// Anything that tokenWatch does not understand counts as a token, because it must not be held.
 type tokenWatch struct {
-	events    bool // the response is server-sent events
+	events    bool // the response consists of server-sent events
 	responses bool // and of /v1/responses
 
 	// line is the line so far, unless it is passing.
 	line []byte
-	// passing is set if the rest of the line does not matter, early in an early event, and cr if the last byte was a CR:
-	// an LF then belongs to the same line end.
+	// passing is set while the rest of the line does not matter, early within an early event, and cr if the last byte
+	// was a CR, so that an LF belongs to the same line end.
 	passing, early, cr bool
 }
 
@@ -26,7 +26,7 @@ const maxEventLine = 64
 
 const eventPrefix = "event:"
 
-// earlyEvents are sent at once, however long the request then waits in the engine.
+// earlyEvents are sent at once, before the request waits in the engine.
 var earlyEvents = []string{"response.created", "response.queued", "response.in_progress"}
 
 // token reads the next part and reports whether the first token is in it.

@@ -8,8 +8,7 @@ import (
 )
 
 // gate is the machine of a first-token gate: a second ext_proc filter between the main one and the router. It sees the
-// response before the main filter does, and holds its headers until the first token. The main filter's response headers
-// wait with them.
+// response before the main filter, and holds its headers until the first token, so the main filter gets them only then.
 type gate struct {
 	connection
 	state gateState
@@ -17,30 +16,30 @@ type gate struct {
 	watch tokenWatch
 	ok    bool // the status is 2xx
 
-	// held is the number of body messages that wait for their answers, and heldBytes their size. Envoy keeps the
+	// held is the number of body messages that wait for their replies, and heldBytes their size. Envoy keeps the
 	// bodies.
 	held      int
 	heldBytes int
 }
 
-// gateState is where a gate stands. It has no other states, because a stream that releases the response ends with that.
+// gateState is the state of a gate. There are no other states, because a stream ends when it releases the response.
 type gateState uint8
 
 const (
 	gateOpening gateState = iota // the response headers are the next message
-	gateHolding                  // the response headers wait for their answer
+	gateHolding                  // the response headers wait for their reply
 )
 
 // String is the value of the label "state" in metrics.
 func (gateState) String() string { return "gate" }
 
-// The most that is held before the first token. Beyond it the response is released, whatever it is.
+// The most that is held before the first token. Beyond it the response is released.
 const (
 	maxHeld      = 1024
 	maxHeldBytes = 1 << 20
 )
 
-// lostPatience is the time that the gate of a preempted request waits for the main stream's rejection to end it.
+// lostPatience is the time for which the gate of a preempted request waits for the main stream's rejection to end it.
 const lostPatience = 2 * time.Second
 
 func newGate(c connection) *gate {
@@ -51,7 +50,7 @@ func newGate(c connection) *gate {
 // next returns the next message.
 func (g *gate) next() (*extprocv3.ProcessingRequest, error) { return g.wire.Recv() }
 
-// on answers one message. A message that is held is answered later.
+// on replies to one message. A held message gets its reply later.
 func (g *gate) on(m *extprocv3.ProcessingRequest) error {
 	switch kindOf(m) {
 	case responseHeadersKind:
@@ -70,7 +69,7 @@ func (g *gate) on(m *extprocv3.ProcessingRequest) error {
 		}
 	case responseTrailersKind:
 		return g.release(false, true)
-	default: // Envoy sends no others to a gate, and waits for no answer to them
+	default: // Envoy sends no others to a gate, and waits for no reply to them
 	}
 	return nil
 }
@@ -98,8 +97,8 @@ func (g *gate) readResponse(m *extprocv3.ProcessingRequest) error {
 	s.metrics.headersSeconds.Observe(time.Since(l.begun).Seconds())
 	s.metrics.countResponse(head.status)
 	if h.GetEndOfStream() || head.trailers {
-		// Envoy keeps trailers back while the headers wait, so a response that ends in trailers without a token would be
-		// held until the gate's timeout.
+		// Envoy keeps trailers back while the headers wait, so a response that ends with trailers and without a token
+		// would be held until the gate's timeout.
 		return g.release(false, false)
 	}
 	return nil
@@ -118,8 +117,8 @@ func (g *gate) findLink(id string, ours bool) *link {
 	return l
 }
 
-// release answers everything that was held and ends the stream, so that the rest of the response costs no message. If
-// the request was preempted just before, it releases nothing.
+// release replies to all held messages and ends the stream, so that the rest of the response costs no message. If the
+// request was preempted just before, it releases nothing.
 func (g *gate) release(token, trailers bool) error {
 	if l := g.link; l != nil {
 		if err := l.lease.OnFirstByte(); err != nil {
@@ -149,7 +148,7 @@ func (g *gate) release(token, trailers bool) error {
 }
 
 // lose waits for the main stream's rejection, which makes Envoy end this stream. If the main stream was lost before it
-// could send one, the gate sends it: nothing of the response has gone to the client.
+// could send the rejection, the gate sends it: the client has got nothing of the response.
 func (g *gate) lose(err error) error {
 	g.receiveInBackground()
 	patience := time.NewTimer(lostPatience)
@@ -157,7 +156,7 @@ func (g *gate) lose(err error) error {
 	for {
 		select {
 		case <-g.reader.inbox.ready:
-			for g.reader.inbox.get() != nil { // never answered
+			for g.reader.inbox.get() != nil { // they get no reply
 			}
 		case <-g.reader.gone:
 			return context.Canceled

@@ -9,12 +9,12 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// grant is the controller's grant to a request: its lease and its destination. The zero value is that of a request that
-// was not offered.
+// grant is the controller's grant to a request: its lease and its destination. A request that was not offered has the
+// zero value.
 type grant struct {
-	// placement is nil until the request is offered. From then on the controller knows its flow and its tier.
+	// placement is nil until the request is offered. From then on the controller has its flow and its tier.
 	placement Placement
-	// queued is when it began to wait in the queue; zero if it never did.
+	// queued is when it began to wait in the queue; zero if it never waited.
 	queued time.Time
 	// charge is its charge in tokens; nil if it is charged otherwise (cost.go).
 	charge *metering.Charge
@@ -24,17 +24,17 @@ type grant struct {
 	lease Lease
 	// quota is the rest of the tenant's quota; nil if none counts the request.
 	quota *flowcontrol.QuotaStanding
-	// preempted is nil if it cannot be preempted, or no longer.
+	// preempted is nil if it cannot, or can no longer, be preempted.
 	preempted <-chan struct{}
-	// destination is the ordered list of endpoints that it may go to, and picked the first one; "" if it was not placed.
+	// destination is the ordered list of its endpoints, and picked the first one; "" if it was not placed.
 	destination, picked string
-	// prefill is the address of the prefill engine that reads the prompt; "" if there is none, or no longer.
+	// prefill is the address of the prefill engine that reads the prompt; "" if none does, or no longer.
 	prefill string
 	// sent is when the destination was sent; zero if it was not.
 	sent time.Time
 }
 
-// take takes a lease, and the destination that was chosen with it. A nil lease grants neither.
+// take takes a lease and the destination chosen with it. A nil lease grants neither.
 func (g *grant) take(l Lease) {
 	if l == nil {
 		return
@@ -48,8 +48,7 @@ func (g *grant) take(l Lease) {
 	}
 }
 
-// waited returns the time that the request has stood in the queue, up to now or to its grant, and reports whether it
-// bypassed the queue.
+// waited returns the request's time in the queue, up to now or to its grant, and reports whether it bypassed the queue.
 func (g *grant) waited() (wait time.Duration, bypass bool) {
 	switch {
 	case g.lease != nil:
@@ -70,7 +69,7 @@ func (g *grant) prefilled() {
 	}
 }
 
-// firstByte ends preemption. The error says that the request was preempted just before.
+// firstByte ends preemption. The error means that the request was preempted just before.
 func (g *grant) firstByte() error {
 	g.prefilled()
 	if g.lease != nil {
@@ -82,7 +81,7 @@ func (g *grant) firstByte() error {
 	return nil
 }
 
-// expects lowers the charge if the engine is taken to have some of the prompt cached.
+// expects lowers the charge if the engine is expected to have some of the prompt cached.
 func (g *grant) expects(cached int64) {
 	if g.charge == nil || cached <= 0 {
 		return
@@ -92,7 +91,7 @@ func (g *grant) expects(cached int64) {
 	}
 }
 
-// outgrown raises the charge if the answer, of which so many tokens were seen, is longer than it.
+// outgrown raises the charge if more tokens of the answer were seen than charged.
 func (g *grant) outgrown(seen int64) {
 	if g.charge == nil || g.lease == nil {
 		return

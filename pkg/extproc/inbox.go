@@ -14,7 +14,7 @@ const (
 	inboxBytes    = 1 << 20
 )
 
-// inbox holds the messages that a reader has received and its stream has not yet processed, in order.
+// inbox holds, in order, the messages received by a reader and not yet processed by its stream.
 type inbox struct {
 	memory *bodyMemory
 	limit  int64 // of memory
@@ -82,7 +82,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// bodyBytes returns the memory of the only part of a message that can be large, and of the rest that it keeps.
+// bodyBytes returns the memory of a message: of its body, the only part that can be large, and of the rest.
 func bodyBytes(m *extprocv3.ProcessingRequest) int64 {
 	return int64(cap(m.GetRequestBody().GetBody()) + cap(m.GetResponseBody().GetBody()))
 }

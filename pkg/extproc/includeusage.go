@@ -6,13 +6,13 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
-// A stream of chat completions or completions reports its usage only if stream_options.include_usage asks for it. With
-// tokens.includeUsage Weir asks for it on behalf of clients that do not, and takes the event with it out of the response
-// again, where Envoy shows it the body of the request (BUFFERED, BUFFERED_PARTIAL or FULL_DUPLEX_STREAMED) and that of the
-// response (STREAMED or FULL_DUPLEX_STREAMED).
+// A stream of chat completions or completions reports its usage only with stream_options.include_usage. With
+// tokens.includeUsage Weir sets this field for clients that do not, and removes the usage event from the response.
+// Envoy must show Weir the body of the request (BUFFERED, BUFFERED_PARTIAL or FULL_DUPLEX_STREAMED) and of the response
+// (STREAMED or FULL_DUPLEX_STREAMED).
 
-// edit returns the collected body with its edits. If it asks for usage, the model server is told not to compress its
-// response, from which the usage is to be taken out.
+// edit returns the collected body with its edits. If it requests usage for the client, it also tells the model server
+// not to compress the response, so that the usage can be removed.
 func (st *mainStream) edit(own *ownPart) []byte {
 	if st.request.AsksUsage {
 		st.response.asked = true

@@ -8,17 +8,17 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Length is the part of an engine's context that a request takes, in tokens.
+// Length is a request's length in an engine's context, in tokens.
 type Length struct {
-	// Least is the certain length of its prompt. Likely is its prompt, as it is estimated, with the longest answer that
-	// it allows. Both are 0 if they are not known.
+	// Least is the certain length of its prompt. Likely is its estimated prompt plus the longest answer that it allows.
+	// Both are 0 if unknown.
 	Least, Likely int64
 }
 
-// mostBytesPerToken is more than any tokenizer makes of text on average: runs of blanks are the longest tokens.
+// mostBytesPerToken is above any tokenizer's average length of tokens in text: runs of blanks are the longest tokens.
 const mostBytesPerToken = 32
 
-// lengthOf returns the length of a request. Of several prompts, or answers, the longest is unknown.
+// lengthOf returns the length of a request. With several prompts or answers, the longest is unknown.
 func lengthOf(q *request.Request) (l Length) {
 	s := &q.Size
 	switch {
@@ -37,7 +37,7 @@ func lengthOf(q *request.Request) (l Length) {
 	return l
 }
 
-// TooLongError is the error for a prompt that no engine takes.
+// TooLongError is the error for a prompt too long for every engine.
 type TooLongError struct {
 	// Least is the certain length of the prompt, and Most the engines' limit, in tokens.
 	Least, Most int64

@@ -9,8 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// limitBody is the body of Dynamo's selection service for a request that would have waited in a class of which a limit is
-// reached.
+// limitBody is the error body of Dynamo's selection service for a request of a class with a reached limit.
 type limitBody struct {
 	Error   string `json:"error"`
 	Details struct {
@@ -21,7 +20,7 @@ type limitBody struct {
 	} `json:"details"`
 }
 
-// limitOf returns the limit of a class that has ended a request, or nil.
+// limitOf returns the class limit that rejected a request, or nil.
 func limitOf(rej *flowcontrol.Rejection) *fairqueue.LimitError {
 	if limit := new(fairqueue.LimitError); errors.As(rej.Err, &limit) {
 		return limit
@@ -38,7 +37,7 @@ func bodyOfLimit(e *fairqueue.LimitError) []byte {
 	return text
 }
 
-// limitMessages are for users of other presets, to whom the length of the queue is no concern.
+// limitMessages are for users of other presets, which do not show the length of the queue.
 var limitMessages = [fairqueue.NumLimits]string{
 	fairqueue.LimitRequests:     "Too many requests of the class %q are waiting. Please retry later.",
 	fairqueue.LimitRawTokens:    "Too many tokens of prompts of the class %q are waiting. Please retry later.",

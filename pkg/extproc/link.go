@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// link is the common knowledge of a request's main stream and its gate. It exists from the grant to the end of the main
-// stream; a gate that has found it keeps it until its own end. The main stream's methods do nothing if there is none (nil).
+// link is the shared state of a request's main stream and its gate. It exists from the grant to the end of the main
+// stream; a gate that has found it keeps it until its own end. The main stream's methods do nothing for a nil link.
 type link struct {
 	// Immutable.
 	id        string
@@ -23,15 +23,15 @@ type link struct {
 	shape     request.API
 	responses bool // the request is for /v1/responses
 
-	// served is the address of the endpoint that served, if it is not the one picked; nil otherwise.
+	// served is the address of the serving endpoint if it is not the picked one; otherwise nil.
 	served atomic.Pointer[string]
-	// over is set once anything that passes the gate is Weir's own rejection.
+	// over is set once the response at the gate can only be Weir's own rejection.
 	over atomic.Bool
-	// answered is the status of the response that reached the gate, plus 1; 0 if none did.
+	// answered is the status of the response at the gate, plus 1; 0 if there was none.
 	answered atomic.Int32
 }
 
-// status returns the status of the response that reached the gate, and reports whether one did.
+// status returns the status of the response at the gate, and reports whether there was one.
 func (l *link) status() (status int, ok bool) {
 	if l == nil {
 		return 0, false
@@ -40,14 +40,14 @@ func (l *link) status() (status int, ok bool) {
 	return int(n) - 1, n != 0
 }
 
-// reject notes that anything that passes the gate from now on is Weir's own rejection.
+// reject notes that a later response at the gate is Weir's own rejection.
 func (l *link) reject() {
 	if l != nil {
 		l.over.Store(true)
 	}
 }
 
-// elsewhere returns the endpoint that served, as the gate has seen it, if it is not the one picked.
+// elsewhere returns the serving endpoint seen by the gate, if it is not the picked one.
 func (l *link) elsewhere() string {
 	if l != nil {
 		if served := l.served.Load(); served != nil {
@@ -60,7 +60,7 @@ func (l *link) elsewhere() string {
 // setServed records the endpoint that served. The argument escapes, so that only this rare case allocates.
 func (l *link) setServed(address string) { l.served.Store(&address) }
 
-// links finds a request in flight by its ID, and knows whether there seems to be a gate.
+// links finds a request in flight by its ID, and estimates whether there is a gate.
 type links struct {
 	presence presence
 
@@ -98,8 +98,9 @@ func linkID(m *corev3.Metadata) string {
 	return m.GetFilterMetadata()[weirNamespace].GetFields()[linkKey].GetStringValue()
 }
 
-// open gives a granted request an ID for its gate, or returns nil if it needs none. A request that can be preempted always
-// gets one, because a gate could not hold its response otherwise (ADR 0024); the others get one if there seems to be a gate.
+// open gives a granted request an ID for its gate, or returns nil if it needs none. A preemptible request always gets
+// an ID, because a gate could not hold its response otherwise (ADR 0024); other requests get one if there seems to be a
+// gate.
 func (r *links) open(g *grant, q *request.Request, begun time.Time) *link {
 	if g.lease == nil || g.preempted == nil && !r.presence.likely() {
 		return nil
@@ -109,8 +110,8 @@ func (r *links) open(g *grant, q *request.Request, begun time.Time) *link {
 	return l
 }
 
-// end removes a link, if there is one, and notes whether the response, if there was one, came through a gate. It returns
-// the status that the gate has seen, or 0.
+// end removes a link, if any, and notes whether the response, if any, came through a gate. It returns the status seen
+// by the gate, or 0.
 func (r *links) end(l *link, responded bool) (status int) {
 	if l == nil {
 		return 0

@@ -28,7 +28,7 @@ func addHeaders(h *request.Headers, r *request.Rules, list []*corev3.HeaderValue
 // ends reports whether a body message is the last one.
 func ends(b *extprocv3.HttpBody) bool { return b.GetEndOfStream() || b.GetEndOfStreamWithoutMessage() }
 
-// headerValue returns the value of a header, in whichever field Envoy has put it.
+// headerValue returns the value of a header, from either field of Envoy's message.
 func headerValue(hv *corev3.HeaderValue) string {
 	if len(hv.GetRawValue()) > 0 {
 		return string(hv.GetRawValue())
@@ -36,7 +36,7 @@ func headerValue(hv *corev3.HeaderValue) string {
 	return hv.GetValue()
 }
 
-// requestContext is the dynamic metadata and the attributes in a message, as request.Context.
+// requestContext implements request.Context with the dynamic metadata and the attributes of a message.
 type requestContext struct{ *extprocv3.ProcessingRequest }
 
 // Metadata implements request.Context.
@@ -50,7 +50,7 @@ func (c requestContext) Metadata(namespace string, path []string) string {
 
 // Attribute implements request.Context.
 func (c requestContext) Attribute(name string) string {
-	for _, group := range c.GetAttributes() { // one group for each filter; one of them has the name
+	for _, group := range c.GetAttributes() { // one group for each filter
 		if v := scalar(group.GetFields()[name]); v != "" {
 			return v
 		}
@@ -90,11 +90,12 @@ func subsetOf(m *corev3.Metadata) (s request.Subset) {
 	return s
 }
 
-// envoyRequest is the namespace of typed metadata in which Envoy's filter ai_protocol_manager tells the parts of a
+// envoyRequest is the namespace of typed metadata in which Envoy's filter ai_protocol_manager writes the parts of a
 // request that it has read. Only Envoy can write there.
 const envoyRequest = "envoy.ai.request_info"
 
-// envoyReadOf returns the parts that Envoy has read, by the metadata of request headers; nil if it has read none.
+// envoyReadOf returns the parts of a request read by Envoy, from the metadata of request headers; nil if there are
+// none.
 func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 	packed := m.GetTypedFilterMetadata()[envoyRequest]
 	if packed == nil {
@@ -116,17 +117,17 @@ func envoyReadOf(m *corev3.Metadata) *request.EnvoyRead {
 	return info
 }
 
-// responseHead is the part of response headers that the main stream and the gate need.
+// responseHead has the parts of response headers used by the main stream and the gate.
 type responseHead struct {
 	status   int           // 0 if there is none
 	events   bool          // the body is server-sent events
 	encoded  bool          // the body cannot be read
 	trailers bool          // trailers are announced, or usual
 	ours     bool          // the response is a rejection of Weir's
-	again    time.Duration // when the server wants to be asked again, if it says in seconds
+	again    time.Duration // the server's Retry-After, if in seconds
 }
 
-// headOf reads response headers. The response waits meanwhile, so it reads no more than it must.
+// headOf reads response headers. The response waits meanwhile, so it reads only what is needed.
 func headOf(h *extprocv3.HttpHeaders) (r responseHead) {
 	for _, hv := range h.GetHeaders().GetHeaders() {
 		switch hv.GetKey() {
@@ -150,7 +151,7 @@ func headOf(h *extprocv3.HttpHeaders) (r responseHead) {
 	return r
 }
 
-// maxTokens is the largest number of tokens that is taken from anybody.
+// maxTokens caps numbers of tokens from outside.
 const maxTokens = 1 << 40
 
 // tokens returns a number of tokens, at most maxTokens.

@@ -27,7 +27,7 @@ type metrics struct {
 	usageTokens     *prometheus.CounterVec
 	unknownUsage    prometheus.Counter
 	promptsUnknown  prometheus.Counter
-	// estimatedTokens are those of input and of output.
+	// estimatedTokens are the estimated tokens of input and of output.
 	estimatedTokensVec *prometheus.CounterVec
 	estimatedTokens    [2]prometheus.Counter
 
@@ -156,14 +156,14 @@ func (m *metrics) countCharge(c *metering.Charge, basis metering.Basis) {
 	}
 }
 
-// countUsage counts the tokens that a response reported.
+// countUsage counts the tokens reported in a response.
 func (m *metrics) countUsage(t usage.Tokens) {
 	m.usageTokens.WithLabelValues("input").Add(float64(t.Input))
 	m.usageTokens.WithLabelValues("output").Add(float64(t.Output))
 	m.usageTokens.WithLabelValues("cached").Add(float64(t.Cached))
 }
 
-// countTier counts a tier that a request asked for and was not given, and a role that does not exist.
+// countTier counts a requested tier that was not granted, and an unknown role.
 func (m *metrics) countTier(q *request.Request, tiers []request.Tier) {
 	if q.UnknownRole {
 		m.unknownRole.Inc()

@@ -2,32 +2,32 @@ package extproc
 
 import "sync/atomic"
 
-// presence estimates whether a first-token gate stands behind the main filter. No message from Envoy says so, a setting
-// could be forgotten or become wrong, and several Envoys may differ, so Weir observes it. The first stream of any gate
-// shows that there is one: from then on every request gets an ID. After gateRun consecutive answers bypass the gate,
-// Weir assumes that it is gone, until the next stream of a gate.
+// presence estimates whether there is a first-token gate behind the main filter. No message from Envoy states it, a
+// setting could be forgotten or become wrong, and several Envoys may differ, so Weir observes it. The first stream of
+// any gate shows that there is one: from then on every request gets an ID. After gateRun consecutive responses bypass
+// the gate, Weir assumes that it is gone, until the next stream of a gate.
 //
-// The estimate only spares requests that cannot be preempted an ID that no gate asks for. A request that can be preempted
-// always has one (ADR 0024): before the first answer, and behind several Envoys of which some have a gate, any estimate
-// is wrong for some, and without an ID the gate would release a victim's response headers. For the others a wrong
-// estimate costs the measurement of their time to first token, or a few bytes of metadata that Envoy drops.
+// The estimate only avoids unused IDs of requests that cannot be preempted. A preemptible request always has an ID (ADR
+// 0024): before the first response, and with several Envoys of which some have a gate, any estimate is wrong for some
+// requests, and without an ID the gate would release a victim's response headers. For other requests a wrong estimate
+// costs the measurement of their time to first token, or a few bytes of metadata that Envoy drops.
 type presence struct {
-	// seen is set while there seems to be a gate.
+	// seen is set while a gate is assumed.
 	seen atomic.Bool
-	// run is the number of consecutive answers that came through a gate, or, below zero, that bypassed it.
+	// run is the number of consecutive responses that came through a gate, or, below zero, that bypassed it.
 	run atomic.Int32
 }
 
-// gateRun is the number of consecutive answers that change the estimate.
+// gateRun is the number of consecutive responses that change the estimate.
 const gateRun = 64
 
-// likely reports whether there seems to be a gate.
+// likely reports whether a gate is assumed.
 func (p *presence) likely() bool { return p.seen.Load() }
 
-// certain reports whether the last gateRun answers all came through a gate.
+// certain reports whether the last gateRun responses all came through a gate.
 func (p *presence) certain() bool { return p.seen.Load() && p.run.Load() >= gateRun }
 
-// appeared records a stream of a gate, and reports whether there seemed to be none before.
+// appeared records a stream of a gate, and reports whether none was assumed before.
 func (p *presence) appeared() (news bool) {
 	if p.seen.Load() {
 		return false
@@ -36,10 +36,10 @@ func (p *presence) appeared() (news bool) {
 	return p.seen.CompareAndSwap(false, true)
 }
 
-// passed records an answer that came through a gate.
+// passed records a response that came through a gate.
 func (p *presence) passed() { p.count(1) }
 
-// missed records an answer that bypassed the gate.
+// missed records a response that bypassed the gate.
 func (p *presence) missed() {
 	if p.count(-1) <= -gateRun {
 		p.seen.Store(false)

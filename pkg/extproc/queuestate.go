@@ -9,16 +9,15 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// If responses.queueState allows it, a client that wants to slow down by itself asks for the queue's state with the
-// request header x-weir-queue-state: 1 (or true). The response has it in these headers, whether a model server made it or
-// Weir rejected the request:
+// If responses.queueState permits it, a client can request the queue's state with the request header
+// x-weir-queue-state: 1 (or true), in order to slow down by itself. Both a model server's response and a rejection then
+// have these headers:
 //
 //	x-weir-queued-ms     how long this request waited for its grant or its rejection, in whole milliseconds; 0: not at all
 //	x-weir-queue-length  how many requests wait in the whole queue when the response goes out
 //
-// No other client is told. The headers are missing where the main filter sees no response headers
-// (response_header_mode: SKIP), and where a model server's are so many or so large that Envoy, above its limit, would
-// answer 503 in their place.
+// The headers are missing if the main filter sees no response headers (response_header_mode: SKIP), or if the model
+// server's headers are so many or so large that with these Envoy would exceed its limit and answer 503.
 const (
 	queuedHeader      = request.ControlPrefix + "queued-ms"
 	queueLengthHeader = request.ControlPrefix + "queue-length"
@@ -32,14 +31,14 @@ func (s *shared) queueState(waited time.Duration) []*corev3.HeaderValueOption {
 	}
 }
 
-// Response headers that leave room for more. Envoy takes 100 and 60 KiB of a model server, by the limits of the cluster,
-// and those of its listener, which Limits follow, do not count there.
+// The most response headers that leave room for more. Envoy takes 100 headers and 60 KiB from a model server, by the
+// limits of the cluster. The listener's limits, on which Limits is based, do not apply there.
 const (
 	mostHeaders      = 100
 	roomyHeaderBytes = 60<<10 - 512
 )
 
-// crowded reports whether response headers are so many or so large that Envoy may not take so many more.
+// crowded reports whether Envoy may not take more additional response headers.
 func crowded(list []*corev3.HeaderValue, more int) bool {
 	return len(list) > mostHeaders-more || bytesOf(list) > roomyHeaderBytes
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A tenant with a quota of tokens is told the rest of it, in the headers of OpenAI's API:
+// A tenant with a quota of tokens gets its rest in the headers of OpenAI's API:
 //
 //	x-ratelimit-limit-tokens      the quota
 //	x-ratelimit-remaining-tokens  what is left of it after this request, of which the estimate counts
 //	x-ratelimit-reset-tokens      the time until all of it is free again, if nothing more is used: 6m0s, 350ms
 //
-// A rejection has them too; what that request had reserved is free again. The headers are missing where those of
-// queuestate.go are.
+// A rejection also has them, after the refund of its reservation. They are missing in the cases of queuestate.go.
 var quotaHeaders = [...]string{"x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"}
 
-// quotaState returns the headers for a standing; none for nil.
+// quotaState returns the headers of a standing; none for nil.
 func quotaState(s *flowcontrol.QuotaStanding) []*corev3.HeaderValueOption {
 	if s == nil {
 		return nil
@@ -33,8 +32,8 @@ func quotaState(s *flowcontrol.QuotaStanding) []*corev3.HeaderValueOption {
 	}
 }
 
-// quotaOf returns the tenant whose quota counts the request, and the number of tokens that it is estimated to use; 0
-// means as many as its cost.
+// quotaOf returns the tenant whose quota counts the request, and the request's estimated tokens; 0 means as many as its
+// cost.
 func (st *mainStream) quotaOf() (tenant string, uses int64) {
 	if tenant = st.request.Tenant; tenant == "" {
 		tenant = request.Anonymous

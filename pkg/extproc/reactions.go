@@ -13,11 +13,11 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// next returns the next message. It returns errFinished if the stream ended with a rejection meanwhile.
+// next returns the next message, or errFinished if the stream has ended with a rejection meanwhile.
 func (st *mainStream) next() (m *extprocv3.ProcessingRequest, err error) {
 	r := &st.reader
 	switch {
-	case r.inbox != nil: // it runs
+	case r.inbox != nil: // the reader is running
 	case st.state == arriving:
 		if !st.body.turn.lend(func() { m, err = r.wire.Recv() }) {
 			return nil, errFinished // the request was expelled
@@ -37,7 +37,7 @@ func (st *mainStream) next() (m *extprocv3.ProcessingRequest, err error) {
 		case <-st.grant.preempted:
 			return nil, st.rejectPreempted(st.grant.lease.OnFirstByte())
 		case <-r.gone:
-			if m := r.inbox.get(); m != nil { // it came before the end
+			if m := r.inbox.get(); m != nil { // it was received before the end
 				return m, nil
 			}
 			return nil, context.Canceled
@@ -55,7 +55,7 @@ const (
 	responseHeadersKind
 	responseBodyKind
 	responseTrailersKind
-	otherKind // window updates, and messages of later Envoys; they wait for no answer
+	otherKind // window updates, and messages of later Envoys; they need no reply
 	numKinds  = iota
 )
 
@@ -78,11 +78,11 @@ func kindOf(m *extprocv3.ProcessingRequest) kind {
 	}
 }
 
-// reaction answers one message. An error ends the stream.
+// reaction replies to one message. An error ends the stream.
 type reaction func(*mainStream, *extprocv3.ProcessingRequest) error
 
-// reactions has one for each kind of message in each state, in the order of the kinds. Envoy's messages wait in the
-// connection while a stream is deciding or granted, and are not read once it is rejected.
+// reactions has one reaction for each kind of message in each state, in the order of the kinds. Envoy's messages wait
+// in the connection while a stream is deciding or granted, and are not read after a rejection.
 var reactions = [numStates][numKinds]reaction{
 	fresh:           {readRequest, strayRequestBody, strayRequestTrailers, ackResponseHeaders, ackResponseBody, ackResponseTrailers, ignore},
 	arriving:        {strayRequestHeaders, collectBody, collectTrailers, abandon, abandon, abandon, ignore},
@@ -100,21 +100,21 @@ var reactions = [numStates][numKinds]reaction{
 	observed:        {ignore, ignore, ignore, ignore, ignore, ignore, ignore},
 }
 
-// on answers one message.
+// on replies to one message.
 func (st *mainStream) on(m *extprocv3.ProcessingRequest) error {
 	return reactions[st.state][kindOf(m)](st, m)
 }
 
-// ignore answers nothing.
+// ignore sends no reply.
 func ignore(*mainStream, *extprocv3.ProcessingRequest) error { return nil }
 
-// breach is the reaction in states in which no message is read.
+// breach is the reaction in states that read no messages.
 func breach(st *mainStream, _ *extprocv3.ProcessingRequest) error {
 	panic(fmt.Sprintf("extproc: a message was read in state %d", st.state))
 }
 
-// abandon gives up a request whose body was still arriving when Envoy responded to the client itself: with 413 for a body
-// over the buffer's limit, with 408, or with anything else if the client is gone.
+// abandon gives up a request with an incomplete body because Envoy itself responded to the client: with 413 for a body
+// over the buffer's limit, with 408, or with any other status if the client is gone.
 func abandon(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	st.body.turn.end()
 	st.body.drop()
@@ -134,8 +134,8 @@ func abandon(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	}
 }
 
-// The reactions called ack acknowledge a message: with an empty answer, or with the body where the mode wants it back. The
-// ones called stray do the same with a message that makes no sense in the state, and count it.
+// The reactions called ack acknowledge a message: with an empty reply, or with the body if the mode requires it back.
+// The reactions called stray also count the message, which makes no sense in the state.
 
 func strayRequestHeaders(st *mainStream, _ *extprocv3.ProcessingRequest) error {
 	st.unexpected("request headers", st.state.String())

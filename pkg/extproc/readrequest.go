@@ -8,11 +8,11 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// slowBody is the announced length, in bytes, from which Weir asks Envoy for the time that a body takes. Shorter bodies
-// are covered by Envoy's own message timeout, and spared the message.
+// slowBody is the announced length, in bytes, from which Weir asks Envoy for more time for a body. Envoy's own message
+// timeout covers shorter bodies, which saves the message.
 const slowBody = 64 << 10
 
-// readRequest reads the request headers. It offers the request if they say enough, and awaits the body otherwise.
+// readRequest reads the request headers. It offers the request if they suffice, and otherwise awaits the body.
 func readRequest(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	st.state.enter(deciding)
 	needsBody, err := st.readHeaders(m)
@@ -25,7 +25,7 @@ func readRequest(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	st.state.enter(arriving)
 	st.body.await(st, &st.request, st.modes.request, st.begun)
 	if st.modes.request == request.FullDuplex {
-		return nil // headers and body are answered together
+		return nil // headers and body get their replies together
 	}
 	if err := st.answerHeadersEarly(); err != nil {
 		return err
@@ -33,14 +33,14 @@ func readRequest(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if st.request.ContentLength < slowBody {
 		return nil
 	}
-	// Envoy's message timeout runs while it writes the body, and many large bodies at once take long. Of one phase Envoy
-	// takes one request for more time, so this one covers all of it: until the body is late, and then as long as any request
-	// may stand in the queue. Without a buffer filter before Weir there is no body to answer yet, and Envoy takes onQueued's
-	// instead (TestOneOverrideForTheBodyPhase, TestOverrideBeforeTheBodyIsWhole).
+	// Envoy's message timeout runs while it writes the body, and many large bodies at once take long. Envoy takes one
+	// request for more time per phase, so this one covers the whole phase: until the body's deadline, plus the longest
+	// wait in the queue. Without a buffer filter before Weir there is no body message to extend yet, and Envoy takes
+	// onQueued's request instead (TestOneOverrideForTheBodyPhase, TestOverrideBeforeTheBodyIsWhole).
 	return st.extend(time.Until(st.body.arrival.deadline.at()) + st.cfg.LongestWait)
 }
 
-// readHeaders reads the request headers. The request is to be refused with the error.
+// readHeaders reads the request headers. An error refuses the request.
 func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) (needsBody bool, err error) {
 	h, metadata := m.GetRequestHeaders(), m.GetMetadataContext()
 	st.beginLine(h)
@@ -63,7 +63,7 @@ func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) (needsBody boo
 	return needsBody, err
 }
 
-// forward passes on a request that an earlier filter has placed, without any further message if Envoy allows that.
+// forward passes on a request placed by an earlier filter, without further messages if Envoy permits that.
 func forward(st *mainStream, _ *extprocv3.ProcessingRequest) error {
 	st.state.enter(forwarded)
 	if st.modes.request == request.FullDuplex || st.modes.echoesResponse {

@@ -8,19 +8,19 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A request has a decision record if it is sampled (decisions.sample), or if its client asks for one with x-weir-explain: 1 and
-// may (decisions.explain). The record goes to the sink when the stream ends. A client that has asked is told in the response
-// header
+// A request has a decision record if it is sampled (decisions.sample), or if its client requests one with
+// x-weir-explain: 1 and is permitted to (decisions.explain). The record goes to the sink at the end of the stream. Such
+// a client gets the response header
 //
 //	x-weir-decision  the record as JSON, with as many candidates as there is room for
 //
-// which is missing where those of queuestate.go are. All others have no record, and cost nothing.
+// which is missing in the cases of queuestate.go. Other requests have no record and no cost for it.
 const decisionHeader = request.ControlPrefix + "decision"
 
 // mostDecision is the length of that header's value, in bytes.
 const mostDecision = 4 << 10
 
-// beginRecord begins the record of a request that gets one. It is called when the headers were read.
+// beginRecord begins the record of a request that gets one. It is called after the headers have been read.
 func (st *mainStream) beginRecord() {
 	if st.server.records == nil || !st.request.Explain && !st.isSampled() {
 		return
@@ -40,7 +40,7 @@ func (st *mainStream) isSampled() bool {
 	}
 }
 
-// recordOffer has the request observed that is about to be offered.
+// recordOffer makes the controller and the board observe the request about to be offered.
 func (st *mainStream) recordOffer(r *flowcontrol.Request) {
 	if st.record != nil {
 		st.record.Model = st.request.Target
@@ -49,7 +49,7 @@ func (st *mainStream) recordOffer(r *flowcontrol.Request) {
 	}
 }
 
-// recordGrant notes what is known of the decision on a granted request.
+// recordGrant notes the decision on a granted request.
 func (st *mainStream) recordGrant() {
 	r := st.record
 	if r == nil || st.grant.lease == nil {
@@ -62,7 +62,7 @@ func (st *mainStream) recordGrant() {
 	r.Placement = st.grant.placement.Explained()
 }
 
-// recordRejection notes what is known of the decision on a rejected request.
+// recordRejection notes the decision on a rejected request.
 func (st *mainStream) recordRejection(rej *flowcontrol.Rejection) {
 	r := st.record
 	if r == nil {
@@ -94,10 +94,10 @@ func (st *mainStream) endRecord() {
 	}
 }
 
-// tellsDecision reports whether the client is told the decision.
+// tellsDecision reports whether the client gets the decision.
 func (st *mainStream) tellsDecision() bool { return st.record != nil && st.request.Explain }
 
-// decisionState returns the header for a client that is told.
+// decisionState returns the header for a client that gets the decision.
 func (st *mainStream) decisionState() []*corev3.HeaderValueOption {
 	c := st.record.ForClient()
 	if text := c.Short(mostDecision); text != "" {

@@ -11,25 +11,25 @@ import (
 // refuse rejects a request that was not offered to the controller.
 func (st *mainStream) refuse(err error) error { return st.reject(st.refusal(err)) }
 
-// refusal has the controller count a request that was not offered to it.
+// refusal makes the controller count a request that was not offered to it.
 func (st *mainStream) refusal(err error) *flowcontrol.Rejection {
 	model, target := st.request.Labels()
 	return st.server.controller.Refuse(st.line.id, st.flowKey(), model, target, refusalOf(err))
 }
 
-// rejectPreempted rejects a request that lost its lease. err is the lease's error.
+// rejectPreempted rejects a request that has lost its lease. err is the lease's error.
 func (st *mainStream) rejectPreempted(err error) error {
 	st.grant.preempted = nil
 	return st.reject(preemption(err))
 }
 
-// reject sends the client a rejection, which is the last message. It returns an error in any case.
+// reject sends the client a rejection, which is the last message. It always returns an error.
 func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 	st.link.reject() // before Envoy can take the rejection to the gate
 	st.noteRejection(rej)
 	if rej.Outcome == flowcontrol.OutcomeClientCancelled {
 		st.state.enter(rejected)
-		return errFinished // nobody is there to read it
+		return errFinished // the client has gone
 	}
 	var headers []*corev3.HeaderValueOption
 	if st.wantsQueueState() {
@@ -56,7 +56,7 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 	return errFinished
 }
 
-// noteRejection records the rejection, and for the log the facts of that moment.
+// noteRejection records the rejection, and the facts of that moment for the log.
 func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
 	st.rejection = rej
 	st.recordRejection(rej)
@@ -71,8 +71,8 @@ func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
 	}
 }
 
-// flowFull are the messages for a full flow that is not the caller's own: most of the requests that wait there are
-// others'.
+// flowFull are the messages for a full flow that is not the caller's own: most of its waiting requests are other
+// callers'.
 var flowFull = map[request.Sharing]string{
 	request.OfModel:     "Too many requests without a tenant are waiting for this model. Please retry later.",
 	request.OfModelAll:  "Too many requests are waiting for this model. Please retry later.",
@@ -84,16 +84,16 @@ const (
 	noneReady    = "The request waited too long in the queue, and no model server is ready. Please retry later."
 )
 
-// wordedForCaller returns the rejection with a message for its case, if there is one.
+// wordedForCaller returns the rejection with a message for its special case, if any.
 func (st *mainStream) wordedForCaller(rej *flowcontrol.Rejection) *flowcontrol.Rejection {
 	text := ""
 	switch rej.Outcome {
-	case flowcontrol.OutcomeFlowFull: // a caller that asks for the first time has no requests waiting
+	case flowcontrol.OutcomeFlowFull: // a new caller has no requests waiting
 		text = flowFull[st.request.Sharing()]
 		if st.cfg.OneFlow {
 			text = onlyFlowFull
 		}
-	case flowcontrol.OutcomeTTLExpired: // else wrong addresses look like a full queue
+	case flowcontrol.OutcomeTTLExpired: // otherwise wrong addresses look like a full queue
 		if st.server.controller.Ready() == 0 {
 			text = noneReady
 		}

@@ -20,7 +20,7 @@ import (
 // The headers of a rejection. Envoy's access log has the reason in %RESPONSE_CODE_DETAILS% as well.
 const (
 	reasonHeader = "x-weir-reason"
-	// limitHeader names the limit by which a request was rejected, and no more of it.
+	// limitHeader has the name of the limit that rejected a request, without its value.
 	limitHeader         = request.ControlPrefix + "limit"
 	droppedReasonHeader = "x-llm-d-request-dropped-reason"
 )
@@ -55,7 +55,7 @@ func newRejections(cfg Responses) rejections {
 	return r
 }
 
-// hopeless reports whether the same request would be rejected again. Without being told, real clients retry a 408, and
+// hopeless reports whether the same request would be rejected again. Real clients retry a 408 unless told not to, and
 // send as slowly as before.
 func hopeless(o flowcontrol.Outcome) bool {
 	switch o {
@@ -67,7 +67,7 @@ func hopeless(o flowcontrol.Outcome) bool {
 	}
 }
 
-// rejectionOf returns err as a rejection. The controller's errors are rejections already.
+// rejectionOf returns err as a rejection. The controller's errors already are rejections.
 func rejectionOf(err error) *flowcontrol.Rejection {
 	if rej := new(flowcontrol.Rejection); errors.As(err, &rej) {
 		return rej
@@ -75,8 +75,8 @@ func rejectionOf(err error) *flowcontrol.Rejection {
 	return &flowcontrol.Rejection{Err: err, Outcome: flowcontrol.OutcomeOf(err)}
 }
 
-// preemption returns a lease's error as a rejection that says when to come back. A nil error is a preemption too: the
-// lease's channel was closed, whatever the lease says now.
+// preemption returns a lease's error as a rejection with a Retry-After. A nil error is a preemption, too, since the
+// lease's channel was closed.
 func preemption(err error) *flowcontrol.Rejection {
 	if err == nil {
 		err = flowcontrol.ErrPreempted
@@ -113,7 +113,7 @@ func (r *rejections) reply(rej *flowcontrol.Rejection, shape request.API, furthe
 	}}
 }
 
-// limitNames are the names of the limits that a request can exceed by itself.
+// limitNames are the names of the limits that a single request can exceed.
 var limitNames = map[string]string{
 	"MaxHeaders": dispatch.LimitMaxHeaders, "MaxHeaderBytes": dispatch.LimitMaxHeaderBytes, "MaxBodyBytes": dispatch.LimitMaxBodyBytes,
 }
@@ -134,9 +134,9 @@ func refusalOf(err error) error {
 	return err
 }
 
-// unplaceable returns the error for a request that no endpoint can ever take: unsupported if none meets its needs, unknown-model
-// if no endpoint lists its model and the configuration does not name it, else no-endpoint, since one may come for a model that
-// the operator knows.
+// unplaceable returns the error for a request that no endpoint can ever take: unsupported if none meets its needs;
+// unknown-model if no endpoint lists its model and the configuration does not name it; otherwise no-endpoint, since an
+// endpoint may still come for a configured model.
 func unplaceable(err error, model string, named bool) error {
 	unsupported := new(UnsupportedError)
 	switch {

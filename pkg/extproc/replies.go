@@ -16,14 +16,14 @@ import (
 // destinationNamespace is the namespace of dynamic metadata in which the data plane looks for the destination.
 const destinationNamespace = "envoy.lb"
 
-// A request's ID travels in this field of dynamic metadata, which no client can write: the answer to the main filter sets
-// it (receiving_namespaces.untyped: [weir]), and the gate's first message returns it (forwarding_namespaces).
+// The field of dynamic metadata with a request's ID, which no client can write. The reply to the main filter sets it
+// (receiving_namespaces.untyped: [weir]), and the gate's first message returns it (forwarding_namespaces).
 const (
 	weirNamespace = "weir"
 	linkKey       = "id"
 )
 
-// The replies without anything of their own. They are encoded once, and all streams share them.
+// The constant replies. They are encoded once, and all streams share them.
 var (
 	emptyRequestHeaders = codec.Encoded(&extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extprocv3.HeadersResponse{},
@@ -45,7 +45,7 @@ var (
 	}})
 )
 
-// forwardReply answers the headers of a request that an earlier filter has placed. Envoy then sends nothing more.
+// forwardReply is the reply to the headers of a request placed by an earlier filter. Envoy then sends nothing more.
 var forwardReply = codec.Merged(emptyRequestHeaders, &extprocv3.ProcessingResponse{
 	ModeOverride: &modev3.ProcessingMode{
 		RequestBodyMode:     modev3.ProcessingMode_NONE,
@@ -56,7 +56,7 @@ var forwardReply = codec.Merged(emptyRequestHeaders, &extprocv3.ProcessingRespon
 	},
 })
 
-// phase is the kind of message that a reply with a destination answers.
+// phase is the kind of message to which a reply with a destination belongs.
 type phase uint8
 
 const (
@@ -65,23 +65,23 @@ const (
 	responsePhase // of response headers, whose replies have no destination
 )
 
-// replyKey is everything that the shared part of a reply depends on.
+// replyKey has all values that determine the shared part of a reply.
 type replyKey struct {
 	// destination is the ordered list of endpoints, or "" for none.
 	destination string
 	// remove are the control headers to remove.
 	remove request.Slots
 	phase  phase
-	// override replaces the filter's mode: by requestBody, which is NONE or the mode that it has, and by responseBody, the
-	// mode to keep for the response body. noHeaders makes Envoy keep the response headers to itself.
+	// override replaces the filter's mode: requestBody is NONE or the present mode, and responseBody the mode to keep
+	// for the response body. noHeaders makes Envoy skip the response headers.
 	override     bool
 	noHeaders    bool
 	requestBody  modev3.ProcessingMode_BodySendMode
 	responseBody modev3.ProcessingMode_BodySendMode
 }
 
-// ownPart is the part of a reply that belongs to one request alone. Nothing of it is cached, so it may hold whatever
-// differs from request to request: an ID, a trace context, a rewritten body.
+// ownPart is the part of a reply for one request only. It is not cached, so it may hold values that differ by request:
+// an ID, a trace context, a rewritten body.
 type ownPart struct {
 	set      []*corev3.HeaderValueOption
 	remove   []string
@@ -89,18 +89,18 @@ type ownPart struct {
 	metadata codec.Metadata // in the namespace weir
 }
 
-// setContentLength sets the header of that name. If the request has one, Envoy wants the length of the new body in the
-// same reply.
+// setContentLength sets the header content-length. If the request has one, Envoy requires the length of the new body in
+// the same reply.
 func (o *ownPart) setContentLength(n int) {
 	o.set = append(o.set, setHeader("content-length", strconv.Itoa(n)))
 }
 
-// reply returns the reply for k with a request's own part. A request without one gets the shared reply.
+// reply returns the reply for k with a request's own part. Without an own part it returns the shared reply.
 func (c *replies) reply(k replyKey, own ownPart) *extprocv3.ProcessingResponse {
 	return own.addTo(c.shared(k), k.phase, c.clearRouteCache)
 }
 
-// addTo returns an encoded reply with the own part added, or the shared one if there is nothing to add.
+// addTo returns an encoded reply with the own part added, or the shared reply if there is nothing to add.
 func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, at phase, clearRouteCache bool) *extprocv3.ProcessingResponse {
 	if !o.metadata.Empty() {
 		shared = codec.WithMetadata(shared, weirNamespace, &o.metadata)
@@ -111,8 +111,8 @@ func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, at phase, clearRou
 	return shared
 }
 
-// common returns the headers and the body, or nil if there are none. Envoy is to choose the route again whenever request
-// headers change, if at all.
+// common returns the headers and the body, or nil if there are none. With clearRouteCache Envoy chooses the route again
+// whenever request headers change.
 func (o *ownPart) common(clearRouteCache bool) *extprocv3.CommonResponse {
 	headers := len(o.set) > 0 || len(o.remove) > 0
 	if !headers && o.body == nil {
@@ -146,7 +146,8 @@ func (p phase) reply(common *extprocv3.CommonResponse) *extprocv3.ProcessingResp
 	}
 }
 
-// replies makes the replies with a destination, and keeps shared ones: most requests of a pool get one of a few.
+// replies makes the replies with a destination, and caches their shared parts: most requests of a pool get one of a
+// few.
 type replies struct {
 	rules           *request.Rules // name the headers to remove
 	clearRouteCache bool
@@ -189,7 +190,7 @@ func (c *replies) newReply(k replyKey) *extprocv3.ProcessingResponse {
 	}
 	if k.override {
 		// An override replaces the whole mode. Response trailers keep the stream open until the response has ended, so
-		// they are asked for even where the base mode does not have them.
+		// they are requested even if the base mode skips them.
 		r.ModeOverride = &modev3.ProcessingMode{
 			RequestBodyMode:     k.requestBody,
 			RequestTrailerMode:  modev3.ProcessingMode_SKIP,

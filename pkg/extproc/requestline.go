@@ -9,14 +9,14 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// requestVerbosity is the --v from which on each request has a line in the log.
+// requestVerbosity is the lowest --v with a line in the log for each request.
 const requestVerbosity = 1
 
-// maxRequestID is the largest part of an x-request-id that is logged or recorded, in bytes.
+// maxRequestID is the longest logged or recorded part of an x-request-id, in bytes.
 const maxRequestID = 256
 
-// beginLine begins the request's line, if the log's verbosity or somebody who reads the tail asks for one, and reads the
-// request's ID, if that or a recording does.
+// beginLine begins the request's line if the log's verbosity or a reader of the tail needs it. It reads the request's
+// ID if the line or a recording needs it.
 func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
 	st.line.logged = st.server.log.V(requestVerbosity).Enabled()
 	st.line.wanted = st.line.logged || st.server.tailed()
@@ -26,18 +26,18 @@ func (st *mainStream) beginLine(h *extprocv3.HttpHeaders) {
 	for _, hv := range h.GetHeaders().GetHeaders() {
 		if hv.GetKey() == "x-request-id" {
 			id := headerValue(hv)
-			st.line.id = strings.Clone(id[:min(len(id), maxRequestID)]) // the whole may be long
+			st.line.id = strings.Clone(id[:min(len(id), maxRequestID)]) // the whole ID may be long
 			return
 		}
 	}
 }
 
-// outcome returns how the request ended, as the controller has counted it. It is called after settle.
+// outcome returns the request's outcome as counted by the controller. It is called after settle.
 func (st *mainStream) outcome() flowcontrol.Outcome {
 	switch {
 	case st.grant.lease == nil && st.rejection != nil:
 		return st.rejection.Outcome
-	case st.grant.lease == nil: // a panic before anything could be counted
+	case st.grant.lease == nil: // a panic before any outcome could be counted
 		return flowcontrol.OutcomeInternal
 	}
 	select {
@@ -92,7 +92,7 @@ func (st *mainStream) logRequest(e *Ended) {
 	st.server.log.V(requestVerbosity).Info("request", values...)
 }
 
-// servedElsewhere returns the endpoint that served, as the response or the gate has seen it, if it is not the one picked.
+// servedElsewhere returns the serving endpoint, seen in the response or by the gate, if it is not the picked one.
 func (st *mainStream) servedElsewhere() string {
 	if e := st.response.elsewhere; e != "" {
 		return e
@@ -100,7 +100,7 @@ func (st *mainStream) servedElsewhere() string {
 	return st.link.elsewhere()
 }
 
-// ended returns how the request has ended. It is called after settle.
+// ended returns the ended request. It is called after settle.
 func (st *mainStream) ended() Ended {
 	e := Ended{
 		At: time.Now(), ID: st.line.id, Flow: st.flowKey(), Tier: st.tierName(), Model: st.request.Model, TargetModel: st.request.Target,

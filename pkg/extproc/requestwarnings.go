@@ -2,7 +2,7 @@ package extproc
 
 import "github.com/weir-epp/weir/pkg/request"
 
-// warnOfRequest warns of configurations, as the headers of a request show them, that Weir cannot follow.
+// warnOfRequest warns of configurations, visible in a request's headers, that Weir cannot follow.
 func (st *mainStream) warnOfRequest() {
 	s, q, m := st.server, &st.request, st.modes
 	if q.Unread != 0 {
@@ -21,8 +21,8 @@ func (st *mainStream) warnOfRequest() {
 	}
 }
 
-// warnUnread warns once of each synonym that a request has and the configuration does not name. Without a warning, a
-// tenant in an unexpected flow would have no explanation.
+// warnUnread warns once of each synonym in a request that the configuration does not name. Otherwise a tenant in an
+// unexpected flow would have no explanation.
 func (s *shared) warnUnread(unread request.Slots) {
 	if unread &^= request.Slots(s.unreadSaid.Load()); unread == 0 {
 		return

@@ -9,32 +9,32 @@ import (
 
 // response is the state of the response to a request, as it passes.
 type response struct {
-	// status is that of its headers; 0 if none were seen.
+	// status is its status; 0 if no headers were seen.
 	status int
-	// again is when the model server wants to be asked again; 0: it does not say.
+	// again is the model server's Retry-After; 0: none.
 	again time.Duration
 	// events is set if it is a stream of server-sent events.
 	events bool
-	// released is when its headers were let go on; zero if they were not.
+	// released is when its headers were released; zero if they were not.
 	released time.Time
 	// early is the part held before the first token; nil unless the state is holding.
 	early *early
-	// reading is that of its usage.
+	// reading reads its usage.
 	reading metering.Reading
-	// asked is set if Weir has asked for the usage, not the client, and strip takes it out again; nil if it stays.
+	// asked is set if Weir, not the client, has requested the usage. strip removes it; nil if it stays.
 	asked bool
 	strip *usage.Strip
-	// tells is set if its headers tell the client the queue's state.
+	// tells is set if its headers get the queue's state.
 	tells bool
-	// tellsQuota is set if its headers tell the client the rest of its quota.
+	// tellsQuota is set if its headers get the rest of the quota.
 	tellsQuota bool
-	// tellsDecision is set if its headers tell the client the record of the decision.
+	// tellsDecision is set if its headers get the record of the decision.
 	tellsDecision bool
-	// elsewhere is the endpoint that served, if it is not the one picked.
+	// elsewhere is the serving endpoint if it is not the picked one.
 	elsewhere string
 }
 
-// early is the part of a response that came before its first token, while the headers are held.
+// early is the part of a response before its first token, while the headers are held.
 type early struct {
 	tokenWatch
 	bytes []byte
@@ -52,15 +52,15 @@ func (e *early) keep(b []byte) bool {
 	return true
 }
 
-// beginStrip begins to take the usage out of a response whose client has not asked for it. The announced length of such a
-// response, if there is one, does not hold.
+// beginStrip begins to remove the usage from a response whose client has not requested it. The announced length of such
+// a response is no longer valid.
 func (r *response) beginStrip(head responseHead) {
 	if r.asked && head.events && !head.encoded {
 		r.strip = &usage.Strip{}
 	}
 }
 
-// kept returns the bytes of a part of the body that go on to the client.
+// kept returns the bytes of a part of the body that go to the client.
 func (r *response) kept(b []byte, end bool) []byte {
 	if r.strip == nil {
 		return b
@@ -68,7 +68,7 @@ func (r *response) kept(b []byte, end bool) []byte {
 	return r.strip.Next(b, end)
 }
 
-// rest returns the bytes of an event that was cut off by the end of the body.
+// rest returns the bytes of an event truncated by the end of the body.
 func (r *response) rest() []byte {
 	if r.strip == nil {
 		return nil

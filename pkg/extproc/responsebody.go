@@ -8,15 +8,15 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
-// watchBody reads a part of the response body as it passes: the usage that it reports, and whether the response has
-// outgrown its charge. end is set with the last part. Nothing of it is kept.
+// watchBody reads the usage in a part of the response body, and notices whether the response has outgrown its charge.
+// end is set with the last part. The part is not kept.
 func (st *mainStream) watchBody(b []byte, end bool) {
 	if events := st.response.reading.Write(b, end); st.response.events {
 		st.grant.outgrown(events)
 	}
 }
 
-// ackResponseBody lets a part of the response body go on to the client.
+// ackResponseBody releases a part of the response body to the client.
 func ackResponseBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	b := m.GetResponseBody()
 	if st.modes.echoesResponse {
@@ -39,12 +39,12 @@ func (st *mainStream) echoResponse(b []byte, end bool) error {
 	return st.sendChunks(kept, end, codec.ResponseChunk)
 }
 
-// ackResponseTrailers lets the trailers of a response go on to the client. They end its body.
+// ackResponseTrailers releases the trailers of a response to the client. They end its body.
 func ackResponseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	st.response.reading.End()
 	st.readEnvoyUsage(m)
-	// An event that was cut off is sent. In STREAMED the last reply to a part has gone, and nothing can be added: what is
-	// missing is no event, and clients drop it.
+	// The rest of a truncated event is sent. In STREAMED the last reply to a part has gone, so nothing can be added;
+	// clients drop an incomplete event.
 	if rest := st.response.rest(); len(rest) > 0 && st.modes.echoesResponse {
 		if err := st.sendChunks(rest, false, codec.ResponseChunk); err != nil {
 			return err

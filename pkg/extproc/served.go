@@ -10,12 +10,12 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// servedKey is the field in the metadata of the response headers in which Envoy's override_host policy names the endpoint
-// that served the request (selected_host_key). After a retry it is not the one picked.
+// servedKey is the field in the metadata of the response headers in which Envoy's override_host policy names the
+// serving endpoint (selected_host_key). After a retry it is not the picked one.
 const servedKey = "x-gateway-destination-endpoint-served"
 
 // move moves a lease to the endpoint that served its request, so that the stock is counted where the work is. It
-// returns that endpoint's address, or "" if it is the one picked or not known.
+// returns that endpoint's address, or "" if it is the picked one or unknown.
 func (e *servedElsewhere) move(metadata *corev3.Metadata, picked string, lease Lease, status int) (elsewhere string) {
 	if lease == nil || picked == "" {
 		return ""
@@ -34,12 +34,12 @@ func (e *servedElsewhere) move(metadata *corev3.Metadata, picked string, lease L
 	return address
 }
 
-// maxElsewhere is how many endpoints are counted separately; the rest is "other". It is twice the largest pool that Weir
-// is designed for.
+// maxElsewhere is the number of endpoints counted separately; the rest is "other". It is twice the largest pool that
+// Weir is designed for.
 const maxElsewhere = 4096
 
-// servedElsewhere counts the requests that Envoy served at another endpoint than the one picked, by the one picked. It is
-// a Prometheus collector. Endpoints that have left the pool are dropped at a scrape.
+// servedElsewhere counts, by picked endpoint, the requests that another endpoint served. It is a Prometheus collector.
+// Endpoints that have left the pool are dropped at a scrape.
 type servedElsewhere struct {
 	// Immutable.
 	log    logr.Logger

@@ -18,10 +18,10 @@ import (
 // extprocv3.RegisterExternalProcessorServer. It starts no goroutine before the first stream.
 type Server struct {
 	shared
-	lastStream atomic.Int64 // when the last one came, in nanoseconds since 1970; 0 before the first
+	lastStream atomic.Int64 // the time of the last stream, in nanoseconds since 1970; 0 before the first
 }
 
-// Dependencies are the parts that a Server works with. Controller, Picker and Registerer are required.
+// Dependencies are the parts used by a Server. Controller, Picker and Registerer are required.
 type Dependencies struct {
 	Controller Controller
 	Picker     Picker
@@ -29,11 +29,11 @@ type Dependencies struct {
 	Registerer prometheus.Registerer
 	// Rand draws the targets of models. Nil means a source with a random seed.
 	Rand *rand.Rand
-	// Records takes decision records; nil: there are none.
+	// Records takes decision records; nil: none are made.
 	Records Records
-	// NameRequests tells the controller each request's x-request-id.
+	// NameRequests passes each request's x-request-id to the controller.
 	NameRequests bool
-	// Tail is told of requests that have ended; it may be nil.
+	// Tail takes ended requests; it may be nil.
 	Tail Tail
 	// Tracer makes the spans of requests; nil: they have none.
 	Tracer Tracer
@@ -69,8 +69,8 @@ func NewServer(cfg Config, deps Dependencies) (*Server, error) {
 	return s, nil
 }
 
-// SetConfig makes cfg the configuration of streams that begin from now on. If cfg is not valid, it returns an error that
-// names every problem, and changes nothing.
+// SetConfig makes cfg the configuration of later streams. If cfg is not valid, it returns an error that names every
+// problem, and changes nothing.
 func (s *Server) SetConfig(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("extproc: %w", err)
@@ -83,7 +83,7 @@ func (s *Server) SetConfig(cfg Config) error {
 // Streams returns the number of open streams.
 func (s *Server) Streams() int { return int(s.plateau.active.Load()) }
 
-// LastStream returns when the last stream came, the zero time before the first.
+// LastStream returns the time of the last stream's begin, the zero time before the first stream.
 func (s *Server) LastStream() time.Time {
 	if at := s.lastStream.Load(); at != 0 {
 		return time.Unix(0, at)
@@ -93,7 +93,7 @@ func (s *Server) LastStream() time.Time {
 
 // Process serves one stream. It implements extprocv3.ExternalProcessorServer.
 //
-// It returns nil whatever ended the stream, because to Envoy an error is a failed processor.
+// It always returns nil, because to Envoy an error means a failed processor.
 func (s *Server) Process(wire extprocv3.ExternalProcessor_ProcessServer) error {
 	growStack(0)
 	begun := time.Now()
@@ -109,8 +109,8 @@ func (s *Server) Process(wire extprocv3.ExternalProcessor_ProcessServer) error {
 // UsageSeen returns the server's counts of usage since its start.
 func (s *Server) UsageSeen() metering.Seen { return s.meter.Seen() }
 
-// ServedElsewhere returns the number of requests for the endpoint at this address that another one served, as Envoy
-// says.
+// ServedElsewhere returns the number of requests for the endpoint at this address that another endpoint served, by
+// Envoy's report.
 func (s *Server) ServedElsewhere(address string) uint64 { return s.elsewhere.of(address) }
 
 // newMachine returns the machine of a stream that began at the given time with the given message.

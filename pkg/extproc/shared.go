@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// shared has the parts that the streams of a server share. Its parts are safe for concurrent use.
+// shared has the parts shared by the streams of a server. They are safe for concurrent use.
 type shared struct {
 	// Immutable.
 	controller Controller
@@ -18,7 +18,7 @@ type shared struct {
 	log        logr.Logger
 	names      bool    // the controller wants the requests' IDs
 	records    Records // nil: none
-	tail       Tail    // told of requests that have ended; may be nil
+	tail       Tail    // takes ended requests; may be nil
 	tracer     Tracer  // makes their spans; nil: they have none
 
 	metrics    *metrics
@@ -31,8 +31,8 @@ type shared struct {
 	meter      metering.Meter
 	draw       draw
 	once       warnings
-	unnamed    atomic.Uint64 // requests without an ID, as far as some are sampled
-	unreadSaid atomic.Uint64 // has a bit for each synonym that was warned about
+	unnamed    atomic.Uint64 // requests without an ID, counted for sampling
+	unreadSaid atomic.Uint64 // a bit for each synonym warned about
 
 	// config is replaced as a whole by SetConfig. A stream keeps the one from its start.
 	config atomic.Pointer[compiled]
@@ -51,5 +51,5 @@ func (d *draw) IntN(n int) int {
 	return d.source.IntN(n)
 }
 
-// tailed reports whether somebody reads the tail.
+// tailed reports whether the tail has a reader.
 func (s *shared) tailed() bool { return s.tail != nil && s.tail.Wanted() }

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// beginTrace begins the trace of a request, if there is a tracer. Envoy names its span in the metadata of the stream. In the
-// request's headers is the client's, since Envoy writes its own there later.
+// beginTrace begins the trace of a request, if there is a tracer. Envoy's span is in the metadata of the stream. The
+// request's headers have the client's span, since Envoy writes its own there later.
 func (st *mainStream) beginTrace(h *extprocv3.HttpHeaders) {
 	if st.server.tracer == nil {
 		return

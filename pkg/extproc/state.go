@@ -2,24 +2,24 @@ package extproc
 
 import "fmt"
 
-// state is where a main stream stands. doc.go draws the way of a request through the states.
+// state is the state of a main stream. doc.go has the diagram of the states.
 type state uint8
 
 const (
 	fresh           state = iota // a request; its headers are the next message
 	arriving                     // its body is still arriving
-	deciding                     // it is whole: it is being read, or offered, or waits in the queue
+	deciding                     // it is complete: it is being read or offered, or waits in the queue
 	granted                      // it was admitted; its destination is not yet sent
 	placed                       // its destination was sent
-	placedNoHeaders              // the same, and Envoy was told not to send the response headers
+	placedNoHeaders              // the same, and Envoy skips the response headers
 	holding                      // response headers came, and wait for the first token (FULL_DUPLEX_STREAMED)
 	responding                   // the response headers went on to the client: the response is never cut from here on
 	abandoned                    // Envoy responded to the client itself while the body was still arriving
 	rejected                     // the last message was sent
-	foreign                      // not a request of ours: a response that Envoy itself made
+	foreign                      // not a request: a response made by Envoy itself
 	preplaced                    // an earlier filter placed the request; its headers are the next message
-	forwarded                    // and its headers were answered
-	observed                     // observability mode: nothing is answered
+	forwarded                    // the reply to its headers was sent
+	observed                     // observability mode: no replies
 	numStates       = iota
 )
 
@@ -33,7 +33,7 @@ var stateLabels = [numStates]string{
 // String returns the label of the state in metrics, which several states share.
 func (s state) String() string { return stateLabels[s] }
 
-// following has a bit for each state that may follow a state.
+// following has, for each state, a bit for each permitted next state.
 var following = [numStates]uint32{
 	fresh:           set(deciding, rejected),
 	arriving:        set(deciding, abandoned, rejected),
@@ -52,7 +52,7 @@ func set(states ...state) (bits uint32) {
 	return bits
 }
 
-// enter changes the state. It panics if the next state may not follow.
+// enter changes the state. It panics if the next state is not permitted.
 func (s *state) enter(next state) {
 	if following[*s]>>next&1 == 0 {
 		panic(fmt.Sprintf("extproc: state %d after state %d", next, *s))
@@ -60,7 +60,7 @@ func (s *state) enter(next state) {
 	*s = next
 }
 
-// replaceable reports whether a rejection can still replace the response: no part of it has gone to the client.
+// replaceable reports whether a rejection can still replace the response, because no part of it has gone to the client.
 func (s state) replaceable() bool {
 	return set(fresh, arriving, deciding, granted, placed, placedNoHeaders, holding)>>s&1 == 1
 }

@@ -29,14 +29,14 @@ var seedStatus = statusTable{
 	flowcontrol.OutcomeUnsupported:      400,
 }
 
-// preset is a status table and the other particulars of the rejections of one system.
+// preset is a status table with the other details of one system's rejections.
 type preset struct {
 	status statusTable
-	// codes are the error codes in the JSON body, where they differ from the reasons.
+	// codes are the error codes in the JSON body that differ from the reasons.
 	codes map[flowcontrol.Outcome]string
 	// preemptedHeader is a header that is sent as "true" if the request was preempted, or "" for none.
 	preemptedHeader string
-	// tellsLimits is set if the body of a rejection by a limit of a class is that of Dynamo's selection service.
+	// tellsLimits is set if a rejection by a class limit has the body of Dynamo's selection service.
 	tellsLimits bool
 }
 
@@ -62,7 +62,7 @@ var presets = map[string]preset{
 	"dynamo": {status: seedStatus.withOverload(529), tellsLimits: true},
 }
 
-// withOverload returns t with the given status for all outcomes that mean overload.
+// withOverload returns t with the given status for all overload outcomes.
 func (t statusTable) withOverload(status int) statusTable {
 	for _, o := range []flowcontrol.Outcome{
 		flowcontrol.OutcomeFlowFull, flowcontrol.OutcomeQueueFull, flowcontrol.OutcomeShed, flowcontrol.OutcomeDisplaced,

@@ -16,7 +16,7 @@ type mainStream struct {
 	connection
 	state state
 	modes modes
-	// request is read first, from its headers (readrequest.go) and its body (collectbody.go).
+	// request is first read from its headers (readrequest.go) and its body (collectbody.go).
 	request request.Request
 	body    requestBody
 	// grant is the verdict of a granted request (admission.go); rejection is nil unless it was rejected (refuse.go).
@@ -33,11 +33,11 @@ type mainStream struct {
 	trace *trace
 }
 
-// requestLine has the facts of a request that only the log and the tail need.
+// requestLine has the facts of a request for the log and the tail only.
 type requestLine struct {
 	logged bool          // it has a line in the log
-	wanted bool          // the log or the tail wants them
-	id     string        // its x-request-id, which a client may have chosen; empty unless the log, the tail or a recording wants it
+	wanted bool          // the log or the tail needs them
+	id     string        // its x-request-id, perhaps a client's; empty unless the log, the tail or a recording needs it
 	wait   time.Duration // of a rejected request
 	held   bool          // a gate held the response headers when the request was preempted
 }
@@ -56,7 +56,7 @@ func newMainStream(c connection, first *extprocv3.ProcessingRequest) *mainStream
 	return st
 }
 
-// flowKey returns the key of the request's flow, or "" while it is not known.
+// flowKey returns the key of the request's flow, or "" while unknown.
 func (st *mainStream) flowKey() string {
 	if st.grant.placement != nil {
 		return st.request.Flow
@@ -64,7 +64,7 @@ func (st *mainStream) flowKey() string {
 	return st.request.KnownFlow()
 }
 
-// tierName returns the name of the request's tier, or "" while it is not known.
+// tierName returns the name of the request's tier, or "" while unknown.
 func (st *mainStream) tierName() string {
 	if st.grant.placement == nil {
 		return ""
@@ -72,15 +72,16 @@ func (st *mainStream) tierName() string {
 	return st.cfg.Tiers[st.request.Tier].Name
 }
 
-// readsUsage reports whether the usage is read from this response's body, if it can be read.
+// readsUsage reports whether the usage is read from this response's body, if that is readable.
 func (st *mainStream) readsUsage() bool { return st.cfg.readsBody && st.modes.showsResponse }
 
-// wantsQueueState reports whether the client has asked for the queue's state and may be told.
+// wantsQueueState reports whether the client has requested the queue's state and may get it.
 func (st *mainStream) wantsQueueState() bool {
 	return st.cfg.Responses.QueueState && st.request.QueueState
 }
 
-// lastAnswered returns when Weir answered last, but for the parts of bodies: the response headers, or the request.
+// lastAnswered returns the time of Weir's last reply, except to parts of bodies: to the response headers, or to the
+// request.
 func (st *mainStream) lastAnswered() time.Time {
 	if !st.response.released.IsZero() {
 		return st.response.released

@@ -9,27 +9,28 @@ import (
 
 // Tracer makes the spans of requests (package tracing).
 type Tracer interface {
-	// Ended tells of a request that has ended. It must not block, and keeps nothing of t.
+	// Ended takes an ended request. It must not block or keep anything of t.
 	Ended(t *Traced)
 }
 
-// Parent is the context of the trace that a request belongs to, as in the headers of W3C's Trace Context. Envoy wrote it, or a
-// client; it is not checked.
+// Parent is the trace context of a request, in the form of W3C's Trace Context headers. Envoy or a client wrote it; it
+// is not checked.
 type Parent struct{ Traceparent, Tracestate string }
 
 // Traced is a traced request that has ended.
 type Traced struct {
 	Ended
 	Parent Parent
-	// Begun is when its stream began, and Offered when the controller was asked to admit it; zero if it was refused before.
+	// Begun is the begin of its stream, and Offered the time of its offer to the controller; zero if it was refused
+	// before.
 	Begun, Offered time.Time
-	// Sent is when its destination was sent, and Rejected when its rejection was; zero if that did not happen.
+	// Sent is when its destination was sent, and Rejected when its rejection was sent; zero if not.
 	Sent, Rejected time.Time
-	// Rank is the rank of its tier, if that is known.
+	// Rank is the rank of its tier, if known.
 	Rank int
 	// Fallbacks is the number of endpoints that Envoy may try after the picked one.
 	Fallbacks int
-	// Limit is the name of the limit by which it was rejected, or "".
+	// Limit is the name of the limit that rejected it, or "".
 	Limit string
 }
 
@@ -39,14 +40,14 @@ const (
 	tracestateKey  = "tracestate"
 )
 
-// The longest parts of a Parent that are kept, in bytes. A traceparent has 55 of them; a later version may have more. A longer
-// tracestate is left out, which is allowed from 512 bytes on.
+// The longest kept parts of a Parent, in bytes. A traceparent has 55 bytes; a later version may have more. A longer
+// tracestate is left out, which the standard permits above 512 bytes.
 const (
 	mostTraceparent = 128
 	mostTracestate  = 512
 )
 
-// trace is the part of a request that only its spans need.
+// trace is the part of a request for its spans only.
 type trace struct {
 	parent            Parent
 	offered, rejected time.Time
@@ -66,7 +67,7 @@ func parentInHeaders(h *extprocv3.HttpHeaders) Parent {
 	return parentOf(parents, states)
 }
 
-// parentOf returns a parent of its own memory, the zero value unless there is one traceparent, of a possible length.
+// parentOf returns a copy of the parent, or the zero value unless there is exactly one traceparent of a valid length.
 func parentOf(traceparents, tracestates []string) (p Parent) {
 	if len(traceparents) != 1 || len(traceparents[0]) > mostTraceparent {
 		return p

@@ -2,13 +2,13 @@ package extproc
 
 import "sync"
 
-// turn decides which goroutine acts for a stream while the rest of its body is awaited: its handler, or the goroutine
-// that expels the request because its body is late or its memory is needed (ADR 0015).
+// turn decides which goroutine acts for a stream while its body is awaited: its handler, or the goroutine that expels
+// the request because its body is late or its memory is needed (ADR 0015).
 //
-// Only Envoy can interrupt the handler's Recv, and a second goroutine that does nothing but receive would be one more for
-// every request, although most bodies arrive at once. So the handler gives its turn away while it receives. expel, in a
-// goroutine that exists only for a request to be expelled, takes the turn and sends the last message; Envoy then ends
-// the stream, and with it Recv.
+// Only Envoy can interrupt the handler's Recv, and a second goroutine just for receiving would cost every request,
+// although most bodies arrive at once. So the handler gives up its turn while it receives. expel runs in a goroutine
+// made only for an expelled request: it takes the turn and sends the last message; Envoy then ends the stream, and with
+// it Recv.
 type turn struct {
 	mu      sync.Mutex // held by the acting goroutine, while the body is awaited
 	awaited bool       // guarded by mu
@@ -28,7 +28,7 @@ func (t *turn) end() {
 	}
 }
 
-// lend gives the turn away while receive runs. It reports whether the body is still awaited; then the handler has the
+// lend gives up the turn while receive runs. It reports whether the body is still awaited; then the handler has the
 // turn again, and otherwise no goroutine has it.
 func (t *turn) lend(receive func()) (awaited bool) {
 	t.without(receive)
@@ -44,8 +44,8 @@ func (t *turn) without(receive func()) {
 	receive()
 }
 
-// take takes the turn for good, in order to expel the request, unless the handler no longer awaits the body. It waits for
-// a handler that has the turn. give has to be called after it.
+// take takes the turn for good, to expel the request, unless the handler no longer awaits the body. It waits for a
+// handler that has the turn. give must be called after it.
 func (t *turn) take() bool {
 	t.mu.Lock()
 	if !t.awaited {

@@ -10,28 +10,28 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// unobservedRun is the number of consecutive streams that have to end too early before that is reported.
+// unobservedRun is the number of consecutive streams ending too early before it is reported.
 const unobservedRun = 16
 
-// unobservedWithin is how soon after Weir's last answer a stream ends too early.
+// unobservedWithin is the time after Weir's last reply within which an end is too early.
 const unobservedWithin = 5 * time.Millisecond
 
-// unobservedAfter is the time in which no stream may have lived on before that is reported.
+// unobservedAfter is the time without any longer-lived stream before it is reported.
 const unobservedAfter = time.Hour
 
-// unobservedEnvoys bounds the Envoys that are watched. Of more, the one is forgotten whose last stream ended first.
+// unobservedEnvoys bounds the watched Envoys. Beyond it the Envoy whose last stream ended first is forgotten.
 const unobservedEnvoys = 64
 
-// unobserved notices if an Envoy ends the streams before the responses have ended, so that Weir does not see completions.
-// With response headers and trailers both on SKIP, that is just after the request was answered; with response trailers
-// alone on SKIP, just after the response headers, which shows only if responses are streamed. No message tells the modes
-// of trailers, so Weir has to observe what happens.
+// unobserved notices if an Envoy ends streams before the responses have ended, so that Weir does not see completions.
+// With response headers and trailers both on SKIP, a stream ends just after the reply to the request; with only
+// response trailers on SKIP, just after the response headers, which is visible only for streamed responses. No message
+// states the modes of trailers, so Weir has to observe the ends.
 //
-// A client that leaves, or a response that ends, may end a stream as soon. Then Envoy closes the stream and cancels it,
-// while a stream that it has no more use for is cancelled at once (measured on 1.40, TestEndsOfStreams). A response that is
-// whole when Weir answers its headers looks like the latter, so one stream that lived on proves that its Envoy is right.
-// It proves nothing of another Envoy, which may have another configuration: each is watched by its address. Envoys
-// behind one address, through a proxy, count as one, and so do all without an IP address.
+// A client that leaves, or a response that ends, may end a stream as early. In these cases Envoy closes the stream
+// before it cancels it, but it cancels an unneeded stream without closing it (measured on 1.40, TestEndsOfStreams). A
+// response that is complete when Weir replies to its headers looks like an unneeded stream, so one longer-lived stream
+// proves that its Envoy is configured well. It proves nothing about another Envoy, so each is watched by its address.
+// Envoys behind one address, through a proxy, count as one, and so do all without an IP address.
 type unobserved struct {
 	mu     sync.Mutex
 	envoys map[netip.Addr]*endings
@@ -40,11 +40,11 @@ type unobserved struct {
 // endings is the record of the ends of one Envoy's streams.
 type endings struct {
 	atRequest, atHeaders int       // streams in a row that ended too early
-	lived                time.Time // when one ended last that had lived on
-	last                 time.Time // when one ended last
+	lived                time.Time // when a longer-lived stream last ended
+	last                 time.Time // when a stream last ended
 }
 
-// envoyOf returns the address of the Envoy whose stream has this context; the zero value if that is no IP address.
+// envoyOf returns the address of the Envoy whose stream has this context; the zero value if it is not an IP address.
 func envoyOf(ctx context.Context) netip.Addr {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -94,9 +94,9 @@ func (u *unobserved) reset(envoy netip.Addr, now time.Time) {
 	o.atRequest, o.atHeaders = 0, 0
 }
 
-// ended records the end of an Envoy's stream whose request was dispatched: now, after Weir's last answer, whether Envoy
-// closed it first, whether the last answer was that to the response headers, and whether the response was streamed. It
-// returns true when either case has to be reported of this Envoy.
+// ended records the end, now, of an Envoy's stream with a dispatched request. lastAnswer is the time of Weir's last
+// reply, closed whether Envoy closed the stream first, sawResponse whether the last reply was to the response headers,
+// and streamed whether the response was streamed. It returns true when either case must be reported for this Envoy.
 func (u *unobserved) ended(envoy netip.Addr, now, lastAnswer time.Time, closed, sawResponse, streamed bool) (report bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// UnsupportedError is the error for a request whose needs no endpoint meets that serves its model, ready or not.
+// UnsupportedError is the error for a request whose needs are not met by any endpoint with its model, ready or not.
 type UnsupportedError struct {
-	// Needs are the names of those needs, and Tag is the error's code for the client.
+	// Needs are the names of the unmet needs, and Tag is the error's code for the client.
 	Needs []string
 	Tag   string
 }

@@ -34,8 +34,8 @@ func (c *Config) Validate() error {
 	return ps.Err()
 }
 
-// checkIncludeUsage checks that bodies are read, in which usage is asked for and found. Whether Envoy shows them is known
-// only when requests come.
+// checkIncludeUsage checks that IncludeUsage's bodies are read. Whether Envoy shows them is known only at the first
+// requests.
 func (c *Config) checkIncludeUsage(ps *invalid.Problems) {
 	at := invalid.At("IncludeUsage")
 	switch {

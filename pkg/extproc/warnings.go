@@ -17,13 +17,13 @@ func (w *warnings) warn(log logr.Logger, key, message string, keysAndValues ...a
 	}
 }
 
-// silentRun is the number of answers in a row that have to report no usage before that is reported.
+// silentRun is the number of consecutive answers without usage before it is reported.
 const silentRun = 100
 
-// silence notices if no answer reports its usage, although requests are charged by it.
+// silence notices if no answer reports its usage although requests are charged by it.
 type silence struct{ run atomic.Int64 }
 
-// ended records an answer, and whether its usage is known. It returns true when the silence has to be reported.
+// ended records an answer, and whether its usage is known. It returns true when the silence must be reported.
 func (s *silence) ended(known bool) (report bool) {
 	if !known {
 		return s.run.Add(1) == silentRun
@@ -38,7 +38,8 @@ func (s *silence) ended(known bool) (report bool) {
 // Each open stream is one.
 const envoyDefaultRequests = 1024
 
-// The number of streams has a plateau if it reaches the limit this often, or stays at it this long, and never exceeds it.
+// The number of streams has a plateau if it reaches the limit this often, or stays there this long, and never exceeds
+// it.
 const (
 	plateauHits = 8
 	plateauTime = time.Second

@@ -7,8 +7,8 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// readResponse reads the response headers and lets them go on to the client. Where the main stream sees the response
-// body as well (FULL_DUPLEX_STREAMED), it is its own first-token gate and holds the headers until the first token.
+// readResponse reads the response headers and releases them to the client. If the main stream also sees the response
+// body (FULL_DUPLEX_STREAMED), it is its own first-token gate and holds the headers until the first token.
 func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	h, r := m.GetResponseHeaders(), &st.response
 	head := headOf(h)
@@ -35,7 +35,7 @@ func readResponse(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return st.releaseHeaders()
 }
 
-// choosesHeaders chooses the headers that the response gets besides its own, as far as there is room for them.
+// choosesHeaders chooses the headers to add to the response, if there is room for them.
 func (st *mainStream) choosesHeaders(own []*corev3.HeaderValue) {
 	r, more := &st.response, 0
 	if st.grant.quota != nil {
@@ -70,7 +70,7 @@ func holdBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return ackResponseBody(st, m)
 }
 
-// releaseTrailers lets the held headers go on, since the response ends without a token.
+// releaseTrailers releases the held headers, since the response ends without a token.
 func releaseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if err := st.releaseEarly(); err != nil {
 		return err
@@ -78,7 +78,7 @@ func releaseTrailers(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	return ackResponseTrailers(st, m)
 }
 
-// releaseEarly lets the held headers go on, and the parts that came before the first token.
+// releaseEarly releases the held headers, and the parts before the first token.
 func (st *mainStream) releaseEarly() error {
 	if err := st.releaseHeaders(); err != nil {
 		return err
