@@ -141,13 +141,3 @@ func TestLimiterReload(t *testing.T) {
 	configure(LimiterConfig{Rate: 1_000, Burst: 5})
 	takes(5)
 }
-
-// The configuration of the limiter has ranges.
-func TestLimiterConfig(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Limiter = LimiterConfig{Rate: 999, Burst: 0}
-	const want = "Limiter.Rate: 0.000999: must be 0 or from 0.001 to 1000000\nLimiter.Burst: 0: must be from 1 to 1000000"
-	if err := cfg.Validate(); err == nil || err.Error() != want {
-		t.Errorf("got %v", err)
-	}
-}

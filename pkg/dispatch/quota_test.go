@@ -60,79 +60,20 @@ func TestQuota(t *testing.T) {
 	b.nothing("at the end")
 }
 
-// A full queue does not make room for a request that its quota refuses: nobody is displaced.
-func TestWhoIsOverItsQuotaDisplacesNobody(t *testing.T) {
-	b := newBench(t, []int{1}, func(c *Config) {
-		metersAda(c)
-		c.Queue.TotalCapacity, c.Queue.FlowCapacity = 5, 5
-	})
-	b.uses(0, "bob", 1, StageSent)
-	for range 5 {
-		b.uses(0, "bob", 1, StageWaiting)
-	}
-	tier := b.uses(0, "ada", 99, StageWaiting).Tier() // displaces one of bob's
-	b.uses(0, "ada", 2, StageEnded)
-	if n := b.counts.displaced[tier]; n != 1 {
-		t.Errorf("%d displaced", n)
-	}
-}
-
-// The tokens are taken back of each request that is not served: rejected, displaced, expired, cancelled, preempted, drained,
-// or failed.
+// The tokens are taken back of a request whose decision panics, and of one that is drained. (testdata/quota-refunds.txt has the
+// other ends.)
 func TestQuotaOfRequestsThatAreNotServed(t *testing.T) {
-	for name, ends := range map[string]func(b *bench, holder *Waiter) *Waiter{
-		"expired": func(b *bench, _ *Waiter) *Waiter {
-			w := b.uses(0, "ada", 50, StageWaiting)
-			b.clock = b.clock.Add(31 * time.Second)
-			b.event(func() { b.Advance(b.clock) })
-			return w
-		},
-		"cancelled": func(b *bench, _ *Waiter) *Waiter {
-			w := b.uses(0, "ada", 50, StageWaiting)
-			b.event(func() { b.Cancel(b.clock, w, OutcomeClientCancelled) })
-			return w
-		},
-		"drained": func(b *bench, _ *Waiter) *Waiter {
-			w := b.uses(0, "ada", 50, StageWaiting)
-			b.event(func() { b.Drain(b.clock) })
-			b.draining = false
-			return w
-		},
-		"preempted": func(b *bench, holder *Waiter) *Waiter {
-			b.complete(holder)
-			w := b.uses(2, "ada", 50, StageSent)
-			b.arrives(0, "bob", "", StageSent)
-			return w
-		},
-		"full": func(b *bench, _ *Waiter) *Waiter {
-			cfg := b.Config()
-			cfg.Queue.TotalCapacity, cfg.Queue.FlowCapacity = 1, 1
-			b.event(func() { _ = b.Configure(b.clock, cfg) })
-			b.arrives(0, "bob", "", StageWaiting)
-			w := b.uses(0, "ada", 50, StageEnded)
-			cfg.Queue.TotalCapacity = 2
-			b.event(func() { _ = b.Configure(b.clock, cfg) })
-			return w
-		},
-		"failed": func(b *bench, holder *Waiter) *Waiter {
-			b.complete(holder)
-			b.fleet.sick = true
-			defer func() { b.fleet.sick = false }()
-			return b.uses(0, "ada", 50, StageEnded)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, []int{1}, func(c *Config) { metersAda(c); c.Tiers[0].CanPreempt = true })
-			holder := b.arrives(0, "bob", "", StageSent)
-			w := ends(b, holder)
-			b.want(w, StageEnded)
-			if w.Outcome() == OutcomeDispatched || w.Outcome() == OutcomeQuotaExceeded {
-				t.Fatalf("it ended as %v", w.Outcome())
-			}
-			w = new(Waiter)
-			b.event(func() { b.Arrive(b.clock, w, Arrival{Flow: "ada", Tenant: "ada", Uses: 1, Placement: reach("")}) })
-			b.left(99)
-		})
+	b := newBench(t, []int{1}, metersAda)
+	b.fleet.sick = true
+	b.uses(0, "ada", 50, StageEnded)
+	b.fleet.sick = false
+	b.uses(0, "ada", 1, StageSent)
+	b.left(99)
+	drained := b.uses(0, "ada", 50, StageWaiting)
+	b.event(func() { b.Drain(b.clock) })
+	b.want(drained, StageEnded)
+	if s, _ := drained.Quota(); s.Remaining != 99 {
+		t.Errorf("%d tokens are left when a request of 50 is drained", s.Remaining)
 	}
 }
 
@@ -155,57 +96,4 @@ func TestQuotaIsTruedUp(t *testing.T) {
 	b.left(20)
 	end(b.uses(0, "ada", 20, StageSent), 0) // not served
 	b.left(20)
-}
-
-// A quota counts without queueing too, and nothing that is passed on.
-func TestQuotaWithoutQueueing(t *testing.T) {
-	b := newBench(t, []int{1}, func(c *Config) { metersAda(c); c.Enabled = false })
-	b.uses(0, "ada", 60, StageSent)
-	b.uses(0, "ada", 60, StageEnded)
-	w := new(Waiter)
-	b.event(func() { b.PassOn(b.clock, w, Arrival{Flow: "ada", Tenant: "ada", Uses: 60, Placement: reach("")}) })
-	b.want(w, StageSent)
-	b.left(40)
-}
-
-// A request without a number of tokens counts with its cost.
-func TestQuotaOfStatedCosts(t *testing.T) {
-	b := newBench(t, []int{9}, metersAda)
-	w := new(Waiter)
-	b.event(func() { b.Arrive(b.clock, w, Arrival{Flow: "ada", Tenant: "ada", Cost: 70, Placement: reach("")}) })
-	b.left(30)
-}
-
-// A reload keeps what was used, also when the quota changes, and without a quota nothing is refused.
-func TestQuotaOverAReload(t *testing.T) {
-	b := newBench(t, []int{9}, func(c *Config) { metersAda(c); perBackend(c, 9, 9) })
-	b.fleet.scene = &scene{lower: 9, upper: 9}
-	b.uses(0, "ada", 80, StageSent)
-	set := func(tenants map[string]quota.Limit) {
-		cfg := b.Config()
-		cfg.Quotas.Tenants = tenants
-		if err := b.Configure(b.clock, cfg); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set(map[string]quota.Limit{"ada": {Tokens: 90, Window: time.Minute}})
-	b.uses(0, "ada", 11, StageEnded)
-	set(nil)
-	b.uses(0, "ada", 1000, StageSent)
-	set(map[string]quota.Limit{"ada": {Tokens: 90, Window: time.Minute}})
-	b.uses(0, "ada", 10, StageSent)
-	b.uses(0, "ada", 1, StageEnded)
-}
-
-// The problems of a quota are those of the configuration.
-func TestQuotaConfig(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Quotas = quota.Config{Tenants: map[string]quota.Limit{
-		"a": {Tokens: -1, Window: time.Millisecond}, "b": {Tokens: quota.MaxTokens, Window: quota.MaxWindow}, "c": {},
-	}}
-	const want = "Quotas.MostAccounts: 0: must be at least 1\nQuotas.Tenants[\"a\"].Tokens: -1: must be from 0 to 1000000000000\n" +
-		"Quotas.Tenants[\"a\"].Window: 1ms: must be from 1s to 744h"
-	if err := cfg.Validate(); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
 }

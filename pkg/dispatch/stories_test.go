@@ -31,7 +31,8 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //
 //	config                   the configuration file, in the indented lines that follow; apiVersion and kind may be left out
 //	engine NAME KEY=VALUE …  a model server joins, or changes: slots, models=M,…, max (its limit of requests in flight),
-//	                         role, prefill (the tokens that it may have to read, as a prefill engine);
+//	                         role, prefill (the tokens that it may have to read, as a prefill engine), step (the tokens that
+//	                         it processes in one);
 //	                         "engine NAME gone" takes it out of the pool
 //	ready NAME, unready NAME
 //	arrive FLOW KEY=VALUE …  tier (the configured default), class, role, user (of the tenant FLOW), cost, tokens, uses (of its quota), model, subset=ENGINE,…, deadline, n;
@@ -41,6 +42,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	pass FLOW                a request that is no inference arrives, and does not queue
 //	told NAME                the stream of a granted request has learned its destination
 //	answer NAME              the first byte of its answer is there
+//	token NAME               the first token of its answer is there, so its prompt is read
 //	complete NAME …          its answer is whole; cost is what it has really cost, used what it has used of its quota, status (200) and retry-after (in seconds)
 //	                         what the engine has answered
 //	complete oldest n=N      the same for the oldest in flight, one after the other; prints who goes, in this order
@@ -53,6 +55,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into
 //	reload                   like config, while requests wait
 //	drain                    the program is about to end
 //	show                     the stock, and who waits for what
+//	deficits                 those of the classes
 //	accounts                 the last line of each story: how each request has ended
 //
 // A verdict says whose turn a request has taken or whom it has overtaken in its flow, and how many tokens of prompts that saves.
@@ -317,6 +320,7 @@ func (s *story) engine(a arguments) {
 	e := &s.pool[i]
 	e.Slots, e.MaxInFlight = a.number("slots", e.Slots), a.number("max", e.MaxInFlight)
 	e.PrefillTokens = int64(a.number("prefill", int(e.PrefillTokens)))
+	e.MaxBatchedTokens = int64(a.number("step", int(e.MaxBatchedTokens)))
 	if role, given := a.named["role"]; given {
 		e.Work, _ = scheduling.WorkOf(role)
 	}
@@ -388,8 +392,9 @@ func (s *story) arrive(how string, a arguments) {
 		s.say(c.name, "%s", rejection(o, s.m.Refuse(s.now, o)))
 		return
 	}
-	if prompt := a.number("prompt", 0); prompt > 0 {
-		r := &scheduling.Ratings{Prompt: int64(prompt), Floor: int64(a.number("floor", 0))}
+	prompt, best := a.number("prompt", 0), int64(a.number("floor", 0))
+	if prompt > 0 {
+		r := &scheduling.Ratings{Prompt: int64(prompt), Floor: best}
 		atPrefill := &scheduling.Ratings{Prompt: r.Prompt}
 		for _, of := range a.list("cached") {
 			name, tokens, _ := strings.Cut(of, ":")
@@ -402,6 +407,7 @@ func (s *story) arrive(how string, a arguments) {
 				at = &atPrefill.Above
 			}
 			*at = append(*at, cached)
+			best = max(best, cached.Tokens)
 		}
 		q.Rate(r)
 		if len(q.Prefills(nil)) > 0 {
@@ -416,7 +422,10 @@ func (s *story) arrive(how string, a arguments) {
 		arrival.TierName = tier
 	}
 	if class, role := a.named["class"], a.named["role"]; class != "" || role != "" || user != "" {
-		arrival.Path = &fairqueue.Path{Class: class, Role: role}
+		arrival.Path = &fairqueue.Path{Class: class, Role: role, Prompt: fairqueue.PromptOf(int64(prompt), best)}
+		if slices.ContainsFunc(s.document.Classes, func(c config.Class) bool { return c.Model != "" && c.Model == ask.Model }) {
+			arrival.Path.Ring = ask.Model
+		}
 		if user != "" {
 			arrival.Path.Under = []string{user}
 		}

@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,8 @@ func (s *story) perform(command string, a arguments, block string) {
 		if c.w.Granted().Prefills() {
 			s.event(nil, func() { s.m.Prefilled(s.now, c.w.Granted()) })
 		}
+	case "token":
+		s.event(nil, func() { s.m.Prefilled(s.now, s.request(a.words[0]).w.Granted()) })
 	case "complete":
 		s.complete(a)
 	case "raise", "usage":
@@ -85,6 +88,10 @@ func (s *story) perform(command string, a arguments, block string) {
 		s.event(nil, func() { s.m.Drain(s.now) })
 	case "show":
 		s.show()
+	case "deficits":
+		for _, c := range s.m.Classes() {
+			s.say("", "%s: %d", c.Class, c.Deficit)
+		}
 	case "accounts":
 		s.accounts()
 	default:
@@ -135,7 +142,11 @@ func (s *story) verdict(c *character) {
 	case c.stage == dispatch.StageWaiting:
 		s.say(c.name, "waits for %s", s.why(w))
 	case c.stage == dispatch.StageEnded:
-		s.say(c.name, "%s", rejection(w.Outcome(), w.RetryAfter()))
+		text := rejection(w.Outcome(), w.RetryAfter())
+		if limit, ok := errors.AsType[*fairqueue.LimitError](w.Failure()); ok {
+			text += fmt.Sprintf(" (%d of %d %v)", limit.Current, limit.Most, limit.Limit)
+		}
+		s.say(c.name, "%s", text)
 	case w.Bypassed():
 		s.say(c.name, "to %s, at once", s.placesOf(w))
 	case w.Lease().Promoted():

@@ -346,27 +346,6 @@ func TestBypassEnqueueAndReleaseAtTheSeedsBounds(t *testing.T) {
 	})
 }
 
-// No barging: inside the band, where an arrival could bypass an empty queue, it waits behind who waits.
-func TestNoBargingInsideTheBand(t *testing.T) {
-	inBubble(t, ready(2), nil, func(b *bench) {
-		leases := b.holds(5)
-		first := b.arrives(b.t.Context(), one("a"))
-		complete(leases[0]) // 4: below the upper bound 4.4, not below the lower 3.6
-		second := b.arrives(b.t.Context(), one("b"))
-		b.want(first, "waits")
-		b.want(second, "waits")
-		complete(leases[1])
-		b.want(first, "dispatched")
-		b.want(second, "waits")
-		for _, l := range leases[2:] {
-			complete(l)
-		}
-		b.want(second, "dispatched")
-		complete(first.lease)
-		complete(second.lease)
-	})
-}
-
 func TestTTLIsExact(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		leases := b.holds(3)
@@ -429,34 +408,6 @@ func TestAnArrivalThatIsOverAlreadyIsNotAdmitted(t *testing.T) {
 		if OutcomeOf(err) != OutcomeClientCancelled || b.State().Stock != 0 {
 			b.t.Errorf("%v %+v", err, b.State())
 		}
-	})
-}
-
-func TestSheddingBelowTheHighestTier(t *testing.T) {
-	two := func(c *Config) {
-		c.Queue.Tiers = []fairqueue.TierConfig{{Name: "critical", QueueSize: -1}, {Name: "sheddable", QueueSize: -1}}
-		c.Tiers = make([]TierConfig, 2)
-	}
-	low := func() *Request { r := one("low"); r.Tier = 1; return r }
-	inBubble(t, ready(1), two, func(b *bench) {
-		first := b.arrives(b.t.Context(), low())
-		b.want(first, "dispatched")
-		leases := b.holds(2) // stock 3, upper bound 2.2
-		b.want(b.arrives(b.t.Context(), low()), "shed")
-		complete(first.lease)
-		for _, l := range leases {
-			complete(l)
-		}
-	})
-	inBubble(t, ready(1), func(c *Config) { two(c); c.EnqueueAll = true }, func(b *bench) {
-		leases := b.holds(3)
-		waits := b.arrives(b.t.Context(), low())
-		b.want(waits, "waits")
-		for _, l := range leases {
-			complete(l)
-		}
-		b.want(waits, "dispatched")
-		complete(waits.lease)
 	})
 }
 

@@ -66,36 +66,6 @@ func TestReloadKeepsWaitersAndAppliesBounds(t *testing.T) {
 	})
 }
 
-// A removed tier keeps its rank, takes no arrivals, and drains; it comes back as itself.
-func TestRemovedTierDrainsAtItsRank(t *testing.T) {
-	inBubble(t, ready(1), smg(1), func(b *bench) {
-		holder := b.arrives(b.t.Context(), of(system))
-		waits := b.arrives(b.t.Context(), of(interactive))
-		low := b.arrives(b.t.Context(), of(bulk))
-		b.mustReload(func(c *Config) {
-			c.Queue.Tiers = append(c.Queue.Tiers[:interactive], c.Queue.Tiers[standard:]...)
-			c.Tiers = append(c.Tiers[:interactive], c.Tiers[standard:]...)
-		})
-		// Ranks are now system, default, bulk.
-		middle := b.arrives(b.t.Context(), of(1))
-		complete(holder.lease)
-		b.want(waits, "dispatched")
-		b.want(middle, "waits")
-		complete(waits.lease)
-		b.want(middle, "dispatched")
-		b.want(low, "waits")
-		complete(middle.lease)
-		b.want(low, "dispatched")
-		complete(low.lease)
-		if err := b.reload(func(*Config) {}); err != nil {
-			b.t.Fatal(err)
-		}
-		if n := len(b.machine.Tiers(nil)); n != 3 {
-			b.t.Errorf("%d tiers after the removed one has drained", n)
-		}
-	})
-}
-
 func TestInvalidReloadChangesNothing(t *testing.T) {
 	inBubble(t, ready(1), smg(1), func(b *bench) {
 		holder := b.arrives(b.t.Context(), of(bulk))

@@ -42,41 +42,6 @@ func TestReleasesAreSpaced(t *testing.T) {
 	})
 }
 
-// A request that waits only for the spacing still expires in time, and goes at once when a reload ends the spacing.
-func TestSpacingHoldsNobodyForLong(t *testing.T) {
-	change := func(c *Config) {
-		spaced(c)
-		c.ReleaseSpacing = time.Second
-		c.Queue.QueueTTL = 300 * time.Millisecond
-	}
-	inBubble(t, ready(1), change, func(b *bench) {
-		leases := b.holds(4)
-		start := time.Now()
-		first, second := b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a"))
-		complete(leases[0])
-		complete(leases[1])
-		b.want(first, "dispatched")
-		b.want(second, "waits")
-		time.Sleep(time.Second)
-		b.want(second, "ttl-expired")
-		if got := second.at.Sub(start); got != 300*time.Millisecond {
-			t.Errorf("expired after %v", got)
-		}
-		third, fourth, fifth := b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a"))
-		b.want(third, "dispatched") // nobody waited: it bypasses
-		b.want(fourth, "waits")     // the slots are full
-		complete(leases[2])
-		complete(leases[3])
-		b.want(fourth, "dispatched")
-		b.want(fifth, "waits")
-		b.mustReload(func(c *Config) { c.ReleaseSpacing = 0 })
-		b.want(fifth, "dispatched")
-		for _, a := range []*arrival{first, third, fourth, fifth} {
-			complete(a.lease)
-		}
-	})
-}
-
 // A release that came to nothing spaces nobody: the next one goes to the free slot at once.
 func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
 	inBubble(t, ready(1), spaced, func(b *bench) {
@@ -94,61 +59,6 @@ func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
 			t.Errorf("the next one was released after %v", got)
 		}
 		for _, l := range append(leases[1:], next.lease) {
-			complete(l)
-		}
-	})
-}
-
-// A reload to a shorter spacing counts from the last release, and with nothing in flight there is none.
-func TestSpacingFollowsTheConfiguration(t *testing.T) {
-	change := func(c *Config) { spaced(c); c.ReleaseSpacing = time.Second }
-	inBubble(t, ready(1), change, func(b *bench) {
-		leases := b.holds(4)
-		start := time.Now()
-		first, second, third := b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a"))
-		for _, l := range leases[:3] {
-			complete(l)
-		}
-		b.want(second, "waits")
-		if flows := b.Flows(1); len(flows) != 1 || flows[0].Why != "spacing" {
-			t.Errorf("they wait for: %+v", flows)
-		}
-		b.mustReload(func(c *Config) { c.ReleaseSpacing = 20 * time.Millisecond })
-		time.Sleep(30 * time.Millisecond)
-		b.want(second, "dispatched")
-		if got := second.at.Sub(start); got != 20*time.Millisecond {
-			t.Errorf("released after %v, want 20ms", got)
-		}
-		b.want(third, "waits")
-		for _, l := range []*Lease{leases[3], first.lease, second.lease} {
-			complete(l)
-		}
-		b.want(third, "dispatched") // nothing is in flight
-		if got := third.at.Sub(start); got != 30*time.Millisecond {
-			t.Errorf("released after %v, want 30ms", got)
-		}
-		complete(third.lease)
-	})
-}
-
-// An arrival that finds a request of its tier waiting for the spacing waits behind it.
-func TestSpacingIsNotOvertaken(t *testing.T) {
-	inBubble(t, ready(1), spaced, func(b *bench) {
-		leases := b.holds(4)
-		first, second := b.arrives(b.t.Context(), one("a")), b.arrives(b.t.Context(), one("a"))
-		complete(leases[0])
-		complete(leases[1])
-		complete(leases[2])
-		b.want(first, "dispatched")
-		late := b.arrives(b.t.Context(), one("b"))
-		b.want(second, "waits")
-		b.want(late, "waits")
-		time.Sleep(10 * time.Millisecond)
-		b.want(second, "dispatched")
-		b.want(late, "waits")
-		time.Sleep(10 * time.Millisecond)
-		b.want(late, "dispatched")
-		for _, l := range []*Lease{leases[3], first.lease, second.lease, late.lease} {
 			complete(l)
 		}
 	})
