@@ -104,6 +104,27 @@ func TestFirstByteProtects(t *testing.T) {
 	})
 }
 
+// A waiter preempts once that frees a slot for it: not while the pool is over its capacity.
+func TestAWaiterPreempts(t *testing.T) {
+	inBubble(t, ready(1), smg(2), func(b *bench) {
+		b.SetBackends(numbered(2), nil, nil)
+		var low []*arrival
+		for range 4 {
+			low = append(low, b.arrives(b.t.Context(), of(bulk)))
+		}
+		b.SetBackends(numbered(1), nil, nil) // 4 leases, capacity 2
+		high := b.arrives(b.t.Context(), of(system))
+		complete(low[0].lease)
+		b.want(high, "waits")
+		complete(low[1].lease)
+		b.want(high, "dispatched")
+		b.wantPreempted(low[3])
+		for _, a := range append(low[2:], high) {
+			complete(a.lease)
+		}
+	})
+}
+
 func TestAPreemptorThatIsGoneLeavesTheVictimUntouched(t *testing.T) {
 	inBubble(t, ready(1), smg(1), func(b *bench) {
 		low := b.arrives(b.t.Context(), of(bulk))
