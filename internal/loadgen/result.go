@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // The faults of a request that got no complete answer, besides those of the network.

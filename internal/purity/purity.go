@@ -33,6 +33,9 @@ var pure = map[string][]string{
 	"math/rand/v2": {"Rand", "Source", "New", "NewPCG", "NewChaCha8", "PCG", "ChaCha8", "Zipf", "NewZipf"},
 }
 
+// constant are the functions that a package-level variable may be a result of: nothing changes what they return.
+var constant = []string{"errors.New", "regexp.MustCompile"}
+
 // Problems returns the impurities of the package of these files, in order of position. Besides the standard library it
 // may import the packages below it.
 func Problems(fset *token.FileSet, files []*ast.File, below ...string) []string {
@@ -79,8 +82,8 @@ func (c *checker) imported(i *ast.ImportSpec) {
 	}
 }
 
-// packageLevel allows a variable that is in effect a constant: it has a value, only errors.New may be called for it,
-// and nothing writes to it (see written).
+// packageLevel allows a variable that is in effect a constant: it has a value, only errors.New and regexp.MustCompile
+// may be called for it, and nothing writes to it (see written).
 func (c *checker) packageLevel(g *ast.GenDecl) {
 	for _, spec := range g.Specs {
 		v := spec.(*ast.ValueSpec)
@@ -90,7 +93,7 @@ func (c *checker) packageLevel(g *ast.GenDecl) {
 		for _, value := range v.Values {
 			ast.Inspect(value, func(n ast.Node) bool {
 				call, ok := n.(*ast.CallExpr)
-				if ok && types.ExprString(call.Fun) != "errors.New" {
+				if ok && !slices.Contains(constant, types.ExprString(call.Fun)) {
 					c.bad(v, "package-level variable %s from a call of %s", v.Names[0].Name, types.ExprString(call.Fun))
 				}
 				_, isFunc := n.(*ast.FuncLit)

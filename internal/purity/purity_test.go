@@ -15,10 +15,14 @@ import (
 func TestCoreIsPure(t *testing.T) {
 	below := map[string][]string{
 		"dispatch": ours("fairqueue", "invalid", "quota", "scheduling", "stock"),
-		"request": append(ours("estimate", "extproc/body", "fairqueue", "invalid"),
+		"request": append(ours("estimate", "body", "fairqueue", "invalid"),
 			"crypto/sha256", "encoding/hex", "net/url", "path"),
+		"body":  {"bufio", "bytes", "encoding/binary", "encoding/json", "mime", "net/textproto", "regexp", "unicode/utf16"},
+		"usage": {"bytes", "encoding/json"},
 	}
-	for _, name := range []string{"dispatch", "estimate", "fairqueue", "stock", "scheduling", "invalid", "quota", "request"} {
+	for _, name := range []string{
+		"body", "dispatch", "estimate", "fairqueue", "stock", "scheduling", "invalid", "quota", "request", "usage",
+	} {
 		t.Run(name, func(t *testing.T) {
 			fset := token.NewFileSet()
 			files := sources(t, fset, filepath.Join("..", "..", "pkg", name))

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/internal/splitmix"
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/modelsim/engine"
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 )
 
 // BytesPerToken is the length of a token of a prompt's text, in bytes.

@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/modelsim/engine"
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/estimate"
 	"github.com/weir-epp/weir/pkg/extproc"
-	"github.com/weir-epp/weir/pkg/extproc/body"
-	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/metering"
 	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/request"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // epoch is when every simulation starts.

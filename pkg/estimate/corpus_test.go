@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
 const committed = "testdata/corpus.jsonl"

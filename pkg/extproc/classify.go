@@ -1,6 +1,6 @@
 package extproc
 
-import "github.com/weir-epp/weir/pkg/extproc/body"
+import "github.com/weir-epp/weir/pkg/body"
 
 // classify chooses the class of the request by its uncached tokens, as they are when it is offered.
 func (st *mainStream) classify() {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/decision"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"

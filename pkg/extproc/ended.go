@@ -3,8 +3,8 @@ package extproc
 import (
 	"time"
 
-	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // Tail takes ended requests for readers of the tail.

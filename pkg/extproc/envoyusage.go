@@ -5,7 +5,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
 	"github.com/weir-epp/weir/pkg/extproc/codec"
-	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // envoyUsage is the namespace of typed metadata in which Envoy's filter ai_protocol_manager writes the usage that it

@@ -3,7 +3,7 @@ package extproc
 import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 )
 
 // A stream of chat completions or completions reports its usage only with stream_options.include_usage. With

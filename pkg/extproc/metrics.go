@@ -5,9 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/metering"
 	"github.com/weir-epp/weir/pkg/request"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // metrics are the metrics of the streams. The controller counts the outcomes of requests.

@@ -3,8 +3,8 @@ package extproc
 import (
 	"time"
 
-	"github.com/weir-epp/weir/pkg/extproc/usage"
 	"github.com/weir-epp/weir/pkg/metering"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // response is the state of the response to a request, as it passes.

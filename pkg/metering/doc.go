@@ -1,5 +1,5 @@
 // Package metering decides the charge of each request in tokens, and when it applies. It owns the charges and the
-// estimates learned from usage. It builds on pkg/estimate, which predicts, and pkg/extproc/usage, which finds the usage
+// estimates learned from usage. It builds on pkg/estimate, which predicts, and pkg/usage, which finds the usage
 // in responses. It is pure except for the lock of Meter: no goroutine, clock or random source, and no dependence on map
 // order.
 //

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // begun returns a meter, and a charge of 100 + 2·1,000 for a prompt of 400 bytes whose answer may have 3,000 tokens.

@@ -1,6 +1,6 @@
 package metering
 
-import "github.com/weir-epp/weir/pkg/extproc/usage"
+import "github.com/weir-epp/weir/pkg/usage"
 
 // Way is the source of an answer's usage.
 type Way string

@@ -2,7 +2,7 @@ package metering
 
 import (
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // Charge is a request's charge in tokens so far, with its reason.

@@ -1,7 +1,7 @@
 package prefix
 
 import (
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 

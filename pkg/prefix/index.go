@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/weir-epp/weir/internal/splitmix"
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 

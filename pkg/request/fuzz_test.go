@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
 // fuzzConfig names a header of each kind, so that a fuzzer has something to forge.

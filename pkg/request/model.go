@@ -3,7 +3,7 @@ package request
 import (
 	"fmt"
 
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 )
 
 // UnknownModel is the flow of all unknown models if they share one, and then also their label in metrics. No tenant can

@@ -1,6 +1,6 @@
 package request
 
-import "github.com/weir-epp/weir/pkg/extproc/body"
+import "github.com/weir-epp/weir/pkg/body"
 
 // Needs are a request's needs besides its model.
 type Needs struct {

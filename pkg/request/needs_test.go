@@ -3,7 +3,7 @@ package request
 import (
 	"testing"
 
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 )
 
 // A request has the needs that its path and its body tell.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-epp/weir/pkg/extproc/body"
+	"github.com/weir-epp/weir/pkg/body"
 )
 
 // ReadBody is the second step. It completes the value with the body. If whole is not set, b is the first part of a body

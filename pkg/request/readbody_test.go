@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 )
 
 // refusedWith reads a request and checks that it is refused with a message.

@@ -3,8 +3,8 @@ package request
 import (
 	"time"
 
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 

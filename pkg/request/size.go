@@ -1,8 +1,8 @@
 package request
 
 import (
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/estimate"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	names "github.com/prometheus/common/model"
 
-	"github.com/weir-epp/weir/pkg/extproc/usage"
+	"github.com/weir-epp/weir/pkg/usage"
 )
 
 // Two tenants of equal weight always have requests waiting. Prompts are counted in tokens: this model's are bytes.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/extproc"
-	"github.com/weir-epp/weir/pkg/extproc/body"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/prefix"
 	"github.com/weir-epp/weir/pkg/request"
