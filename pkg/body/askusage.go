@@ -1,6 +1,6 @@
 package body
 
-// The edits by which a body asks for the usage of a streamed answer.
+// The edits that make a body request the usage of a streamed answer.
 const (
 	askTrue    = `true`
 	askMember  = `"include_usage":true`
@@ -8,9 +8,9 @@ const (
 	askAll     = `"stream_options":` + askOptions + `,`
 )
 
-// streamOptions reads the value of stream_options, and finds out how to make it ask for usage. The body is left as it is
-// if it asks already, or says something that is not understood, or asks for usage in every event, which it gets only
-// together with include_usage (continuous_usage_stats, vLLM).
+// streamOptions reads the value of stream_options, and finds the edit that makes it request usage. There is no edit if
+// it already requests usage, has unknown content, or has vLLM's continuous_usage_stats, which takes effect only with
+// include_usage.
 func (s *scanner) streamOptions(f *Fields) error {
 	f.IncludeUsage, f.AskUsage = false, Edit{}
 	start := s.i

@@ -2,7 +2,7 @@ package body
 
 import "github.com/weir-epp/weir/internal/splitmix"
 
-// BytesPerToken is the length of a token in bytes of a prompt's text, where it is not estimated.
+// BytesPerToken is the assumed length of a token in bytes of a prompt's text, without an estimate.
 const BytesPerToken = 4
 
 // Sizes of blocks.
@@ -12,27 +12,28 @@ const (
 
 	largeBlockBytes = 8 << 10 // of the blocks after them
 	manyBlocks      = 512
-	// mostBlocks is the largest number of blocks, in 12 KiB of memory; the rest of the prompt has none.
+	// mostBlocks is the largest number of blocks, which take 12 KiB of memory; the rest of the prompt has none.
 	mostBlocks = 1024
-	// shortestMedia is the length in bytes below which a medium is hashed like text: there may be thousands in a body.
+	// shortestMedia is the length in bytes below which media are hashed like text: a body may have thousands of them.
 	shortestMedia = 1 << 10
 )
 
-// Blocks are the keys of a prompt's blocks: each is a hash of everything from the prompt's beginning to the block's end.
-// Prompts that begin alike have equal keys up to the first difference.
+// Blocks are the keys of a prompt's blocks: each is a hash of everything from the prompt's beginning to the block's
+// end. Prompts with the same beginning have equal keys up to the first difference.
 type Blocks struct {
 	Keys []uint64
-	// Ends are the ends of the blocks in bytes of text, of Bytes in all. They never fall. Media are hashed, and no text.
+	// Ends are the ends of the blocks in bytes of text, of Bytes in all. They never fall. Media are hashed, but do not
+	// count as text.
 	Ends  []uint32
 	Bytes uint32
-	// Tokens is the length of the prompt in tokens, as it is estimated. The caller sets it.
+	// Tokens is the estimated length of the prompt in tokens. The caller sets it.
 	Tokens int64
-	// Flow is a hash of the flow whose prompt it is. The caller sets it.
+	// Flow is a hash of the prompt's flow. The caller sets it.
 	Flow uint64
 }
 
-// BlockSize returns the length of a prompt's n-th block, in bytes. The first block is block 0; a prompt has no block whose
-// size is 0, nor any after it.
+// BlockSize returns the length of a prompt's n-th block, in bytes, from block 0. The size is 0 beyond the last possible
+// block.
 func BlockSize(n int) int {
 	switch {
 	case n < manyBlocks:
@@ -58,8 +59,8 @@ const (
 	mostSessionBlocks = 256
 )
 
-// FollowSession makes the blocks those of a prompt of Tokens that is known by the key of its session alone: so much of it
-// is taken to be cached as the session's last prompt had.
+// FollowSession sets the blocks of a prompt of Tokens tokens known only by its session's key: the prompt is assumed to
+// be cached up to the length of the session's last prompt.
 func (b *Blocks) FollowSession(key uint64) {
 	n := int(min(max(b.Tokens/sessionBlock, 1), mostSessionBlocks))
 	b.Keys, b.Ends, b.Bytes = make([]uint64, n), make([]uint32, n), uint32(min(max(b.Tokens, 1), 1<<31))
@@ -73,14 +74,14 @@ func (b *Blocks) FollowSession(key uint64) {
 // span is a part of a body.
 type span struct{ start, end int }
 
-// shownKeys are the parts of a prompt in the order in which templates show them.
+// shownKeys are the parts of a prompt in the order of chat templates.
 var shownKeys = [...]promptKey{tools, system, instructions, messages, prompt, input}
 
-// Blocks returns the blocks of the prompt of b, which must be the body that f was read from. Requests with different seeds
-// have no key in common, nor have those with different values of cache_salt.
+// Blocks returns the blocks of the prompt of b, the body that f was read from. Requests with different seeds, or
+// different values of cache_salt, have no key in common.
 //
-// A block has 1 KiB of raw JSON, and 8 KiB after the first 512, whatever messages it is made of. A last part that is no
-// whole block has no key, since more may follow it.
+// A block has 1 KiB of raw JSON, and 8 KiB after the first 512 blocks, across messages. An incomplete last block has no
+// key, since more may follow it.
 func (f *Fields) Blocks(b []byte, seed uint64) Blocks {
 	w := newBlockWriter(seed)
 	w.body, w.media = b, f.media
@@ -106,7 +107,7 @@ func (f *Fields) Blocks(b []byte, seed uint64) Blocks {
 	return w.blocks
 }
 
-// SessionKey returns a hash of prompt_cache_key, and whether the body has one that is no empty string.
+// SessionKey returns a hash of prompt_cache_key, and whether the body has a non-empty one.
 func (f *Fields) SessionKey(b []byte, seed uint64) (uint64, bool) {
 	s := f.cacheKey
 	if s.end-s.start <= len(`""`) || b[s.start] != '"' {
@@ -115,7 +116,7 @@ func (f *Fields) SessionKey(b []byte, seed uint64) (uint64, bool) {
 	return HashText(string(b[s.start:s.end]), seed), true
 }
 
-// HashText hashes a text, alike in every process that has the seed.
+// HashText hashes a text, with the same result in every process with the seed.
 func HashText(text string, seed uint64) uint64 {
 	w := newBlockWriter(seed)
 	return splitmix.Mix(w.hash(w.state, []byte(text)))

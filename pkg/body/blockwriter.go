@@ -16,9 +16,9 @@ type blockWriter struct {
 	body   []byte
 	media  []span // in the body, ascending
 	blocks Blocks
-	a, c   uint64 // secrets, without which no collision can be built
+	a, c   uint64 // secrets, so that nobody can build a collision
 	state  uint64 // hash of everything so far
-	filled int    // bytes in the block that is being made
+	filled int    // bytes in the present block
 	text   uint32
 }
 
@@ -28,10 +28,10 @@ func newBlockWriter(seed uint64) blockWriter {
 	}
 }
 
-// betweenMessages is in no value of JSON.
+// betweenMessages cannot be part of a JSON value.
 var betweenMessages = []byte{0}
 
-// list writes a list of messages, or of prompts, whose JSON is valid.
+// list writes a list of messages, or of prompts, in valid JSON.
 func (w *blockWriter) list(s span) {
 	for i := next(w.body, s.start+1); w.body[i] != ']'; {
 		end := skip(w.body, i)
@@ -47,9 +47,9 @@ func (w *blockWriter) list(s span) {
 	}
 }
 
-// message writes the values of the message that begins at i: its role, its content, and then the others. Templates do not
-// show IDs and states, which a client may make anew for each request; nor the name of who said something. They show the
-// name of a tool.
+// message writes the values of the message at i: its role, its content, and then the others. It leaves out values that
+// templates do not show: IDs and states, which a client may generate for each request, and the speaker's name. It
+// includes a tool's name.
 func (w *blockWriter) message(i int) {
 	var role, content, name span
 	var others []span
@@ -84,7 +84,7 @@ func (w *blockWriter) message(i int) {
 	}
 }
 
-// part writes a part of the body, of which media are hashed whole.
+// part writes a part of the body. Media in it are hashed whole.
 func (w *blockWriter) part(s span) {
 	first, _ := slices.BinarySearchFunc(w.media, s.start, func(m span, at int) int { return cmp.Compare(m.start, at) })
 	for _, m := range w.media[first:] {
@@ -149,7 +149,7 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// next returns the index of the next byte from i on that is no blank.
+// next returns the index of the next non-blank byte from i on.
 func next(raw []byte, i int) int {
 	for raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r' {
 		i++
@@ -157,7 +157,7 @@ func next(raw []byte, i int) int {
 	return i
 }
 
-// skip returns the index behind the value, of valid JSON, that begins at i.
+// skip returns the index behind the value, in valid JSON, that begins at i.
 func skip(raw []byte, i int) int {
 	for open := 0; ; {
 		switch raw[i] {

@@ -30,7 +30,7 @@ func Apply(b []byte, edits ...Edit) []byte {
 	return append(out, b[from:]...)
 }
 
-// Rename returns the edit that replaces the model by name, which is without Text if there is no model.
+// Rename returns the edit that replaces the model by name; without a model the edit has no Text.
 func (f *Fields) Rename(name string) Edit {
 	if f.ModelEnd == 0 {
 		return Edit{}

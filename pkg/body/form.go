@@ -43,9 +43,9 @@ func IsForm(contentType string) bool {
 // other fields are those of an empty body. As in Starlette and FastAPI, the last of several models counts, and a file
 // is not a string.
 //
-// It accepts only forms that mime/multipart and Starlette read alike: lines end in CRLF; there is nothing before the first
-// boundary, between a boundary and the end of its line, or after the last boundary; each part has one Content-Disposition
-// with a plain name; and the form is closed. The error is a *Form.
+// It accepts only forms with the same meaning for mime/multipart and Starlette: lines end in CRLF; there is nothing
+// before the first boundary, between a boundary and the end of its line, or after the last boundary; each part has one
+// Content-Disposition with a plain name; and the form is closed. The error is a *Form.
 func (f *Fields) ScanForm(b []byte, contentType string) error {
 	f.begin()
 	boundary, err := boundaryOf(contentType)
@@ -79,7 +79,7 @@ func (f *Fields) ScanForm(b []byte, contentType string) error {
 	}
 }
 
-// extended matches parameters in the form of RFC 2231, which mime reads and Starlette does not.
+// extended matches parameters in the form of RFC 2231. mime reads these, but Starlette does not.
 var extended = regexp.MustCompile(`(?i)[;\s](boundary|name|charset)\s*\*`)
 
 // boundaryOf returns the boundary in a form's content type.
@@ -205,7 +205,7 @@ func (p *part) nameIn(header textproto.MIMEHeader) (name, problem string) {
 	case !named || extended.MatchString(dispositions[0]):
 		return "", "it has no plain name"
 	case strings.Contains(dispositions[0], `\`) && strings.Contains(dispositions[0], "model"):
-		return "", "its Content-Disposition is escaped" // readers differ in where such a string ends
+		return "", "its Content-Disposition is escaped" // readers differ about the end of such a string
 	}
 	_, p.file = params["filename"]
 	return name, ""

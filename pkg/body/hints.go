@@ -2,12 +2,12 @@ package body
 
 import "math"
 
-// Hints are the wishes of a request in nvext.agent_hints, Dynamo's extension of OpenAI's API. Each is Absent if it is
-// missing or null; a number in a string counts, and a number that is unreadable, or below 0, is 0.
+// Hints are a request's nvext.agent_hints, Dynamo's extension of OpenAI's API. A missing or null hint is Absent; a
+// number in a string counts, and an unreadable or negative number is 0.
 type Hints struct {
-	// Priority and StrictPriority are those of the request's class.
+	// Priority and StrictPriority are the request's priorities within its class.
 	Priority, StrictPriority int64
-	// OutputTokens is osl, the length of the answer that its client expects.
+	// OutputTokens is osl, the client's expected length of the answer.
 	OutputTokens int64
 	// LatencySensitivity is in seconds, rounded up.
 	LatencySensitivity int64
@@ -15,7 +15,7 @@ type Hints struct {
 
 var noHints = Hints{Absent, Absent, Absent, Absent}
 
-// extension reads nvext. Of two, the last counts.
+// extension reads nvext. The last of several counts.
 func (s *scanner) extension(f *Fields) error {
 	f.Hints = noHints
 	return s.object(1, func(key []byte) error {
@@ -39,7 +39,7 @@ func (s *scanner) extension(f *Fields) error {
 	})
 }
 
-// object scans the members of a value that is an object, of this depth, and passes over any other.
+// object scans the members of an object of this depth, and skips any other value.
 func (s *scanner) object(depth int, value func(key []byte) error) error {
 	if s.b[s.i] != '{' {
 		return s.value(depth)
@@ -48,7 +48,7 @@ func (s *scanner) object(depth int, value func(key []byte) error) error {
 	return s.members(value)
 }
 
-// rounded is integer for a number that is rounded up.
+// rounded is integer with rounding up.
 func (s *scanner) rounded(to *int64) error {
 	start := s.i
 	if err := s.integer(to); err != nil {

@@ -1,37 +1,36 @@
 package body
 
-// A measured part is JSON of an API, of which engines show the strings to the model; or of nobody, or of a tool, and that
-// they may show as it is.
+// A measured part is JSON. If an API defines it, engines show only its strings to the model. Other JSON, and a tool's,
+// they may show unchanged.
 
-// loose is a member of the measured part whose JSON counts as it is. It begins in an object inside open brackets; 0 is none.
+// loose is a member of the measured part whose raw JSON counts. It begins in an object inside open brackets; 0 is none.
 type loose struct {
 	open  int
 	start int
-	// counted is the number of its bytes that count as text, or not at all.
+	// counted is the number of its bytes counted as text, or not counted at all.
 	counted int64
-	// tool is set if it is the arguments of a tool's call, in which nothing is fetched.
+	// tool is set if it is the arguments of a tool's call, which has no URLs to fetch.
 	tool bool
 }
 
-// medium is the object of a measured part in which an API has base64 as "data", as a member of an object inside open
-// brackets; 0 is none.
+// medium is an object of a measured part with base64 in an API's member "data", inside open brackets; 0 is none.
 type medium struct {
 	open int
-	// named is set if only the type "base64" says so, and base64 if that is the type.
+	// named is set if only the type "base64" shows it, and base64 if that is the type.
 	named, base64 bool
-	// parts and bytes are the base64 so far, and before is the number of media before it.
+	// parts and bytes count the base64 so far, and before is the number of media before it.
 	parts, bytes int64
 	before       int
 }
 
-// form is the form that a key's value has in the APIs.
+// form is the form of a key's value in the APIs.
 type form uint8
 
 const (
 	unknown form = iota
 	text         // a string
 	parts        // a string, or objects and lists of such members again
-	called       // a string, or whatever a tool was called with
+	called       // a string, or a tool's arguments in any form
 )
 
 // formOf returns the form of the values under a key of messages, input, system and the like.
@@ -51,7 +50,7 @@ func formOf(key []byte) form {
 	}
 }
 
-// memberBegins notes the member whose key begins at start and whose value is next and begins with c, inside open brackets.
+// memberBegins notes a member inside open brackets: its key begins at start, and its value is next and begins with c.
 func (s *scanner) memberBegins(c byte, start, open int) {
 	f := formOf(s.under)
 	switch {
@@ -77,7 +76,7 @@ func (s *scanner) beginMedium(open int) {
 	}
 }
 
-// memberEnds ends the parts that have begun with the member that ends here, inside open brackets.
+// memberEnds ends the parts that began with the member ending here, inside open brackets.
 func (s *scanner) memberEnds(open int) {
 	if s.loose.open == open {
 		bytes := int64(s.i-s.loose.start) - s.loose.counted

@@ -1,10 +1,10 @@
 package body
 
-// Needs are a body's demands that not every engine can meet.
+// Needs are a body's needs that not every engine meets.
 type Needs struct {
-	// Image, Audio and Video are set if a part of the prompt is one, or sound, or video.
+	// Image, Audio and Video are set if the prompt has a part of that kind.
 	Image, Audio, Video bool
-	// Structured is set if the answer is to have a given form: a schema, a grammar, or calls of tools.
+	// Structured is set if the answer must have a given form: a schema, a grammar, or calls of tools.
 	Structured bool
 }
 
@@ -17,8 +17,8 @@ const (
 	videoPart
 )
 
-// kindOf returns the kind of a part by its type in the APIs, or by the key under which engines take it without a type; 0 if
-// it is text, or unknown.
+// kindOf returns the kind of a part by its type in the APIs, or by its key in parts without a type; 0 for text or an
+// unknown kind.
 func kindOf(name []byte) mediaKinds {
 	switch string(name) {
 	case "image_url", "input_image", "image", "image_embeds", "image_pil":
@@ -44,7 +44,7 @@ func (s *scanner) typed(raw []byte, escaped bool) {
 	}
 }
 
-// keyed notes the kind of a part of the prompt by a key whose value, an object, begins with c.
+// keyed notes the kind of a part of the prompt by its key; its value, an object, begins with c.
 func (s *scanner) keyed(c byte) {
 	switch string(s.under) {
 	case "image_url", "input_audio", "audio_url", "video_url":
@@ -54,8 +54,8 @@ func (s *scanner) keyed(c byte) {
 	}
 }
 
-// structure is a set of the ways in which a body asks for an answer of a given form. Of duplicate keys the last counts, so each
-// key has its own.
+// structure is a set of the ways to request an answer of a given form. The last of duplicate keys counts, so each key
+// has its own bit.
 type structure uint32
 
 const (
@@ -68,14 +68,14 @@ const (
 	byOther      // and the bits above: one for each of otherForms
 )
 
-// otherForms are further keys with a schema or a grammar, of vLLM, SGLang, llama.cpp and Anthropic. What is not null or empty
-// asks for a form.
+// otherForms are further keys with a schema or a grammar, of vLLM, SGLang, llama.cpp and Anthropic. A value that is not
+// null or empty requests a form.
 var otherForms = [...]string{
 	"guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "output_format",
 	"json_schema", "regex", "ebnf", "grammar",
 }
 
-// asks reports whether the body asks for a form.
+// asks reports whether the body requests a form.
 func (x structure) asks() bool {
 	called := x & (byTools | byFunctions)
 	if x&withoutTools != 0 {
@@ -84,14 +84,14 @@ func (x structure) asks() bool {
 	return x&^(byTools|byFunctions|withoutTools) != 0 || called != 0
 }
 
-// set notes whether a key asks for a form.
+// set notes whether a key requests a form.
 func (x *structure) set(way structure, asks bool) {
 	if *x &^= way; asks {
 		*x |= way
 	}
 }
 
-// form reads the value of a key of the top level that may ask for a form. done is false if it is none of these, and nothing was
+// form reads the value of a top-level key that may request a form. done is false for any other key, whose value is not
 // read.
 func (s *scanner) form(key []byte) (done bool, err error) {
 	start := s.i
@@ -133,7 +133,7 @@ func (s *scanner) filled(start int) bool {
 	case "null", "false", `""`, "[]", "{}":
 		return false
 	}
-	// An object or a list with nothing but blanks in it has no quotes, digits or letters.
+	// An object or a list with only blanks in it has no quotes, digits or letters.
 	for _, c := range s.b[start:s.i] {
 		switch c {
 		case '{', '}', '[', ']', ' ', '\t', '\r', '\n':
@@ -162,8 +162,8 @@ func (s *scanner) typeAsks(depth int) (asks bool, err error) {
 	return asks, err
 }
 
-// formatAsks reads the value of text in OpenAI's responses API or of output_config in Anthropic's, and reports whether its format
-// is other than text. On other paths text is a string.
+// formatAsks reads the value of text in OpenAI's responses API, or of output_config in Anthropic's, and reports whether
+// its format is not text. At other paths text is a string.
 func (s *scanner) formatAsks() (asks bool, err error) {
 	if s.b[s.i] != '{' {
 		return false, s.value(1)

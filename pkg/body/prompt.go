@@ -6,24 +6,23 @@ import (
 )
 
 // Prompt measures the part of a body that an engine has to read: the strings of messages, prompt, input, system and
-// instructions, at any depth and without keys that an API may have, and the JSON of tools and of what they were called
-// with, which engines show to the model as it is. Media that are part of the body (data URLs, and base64 where an API
-// expects it) are no text.
+// instructions, at any depth and without the APIs' keys, and the JSON of tools and of their arguments, which engines
+// show to the model unchanged. Media in the body (data URLs, and base64 where an API expects it) are not text.
 type Prompt struct {
 	// Text is its length in bytes, after escapes are decoded.
 	Text int64
-	// Numbers is the number of tokens that it names by number, in the arrays of prompt and input.
+	// Numbers is the number of token IDs, in the arrays of prompt and input.
 	Numbers int64
 	// Frames is the number of tokens that an engine puts around its messages, and around each text of a list.
 	Frames int64
-	// Media is the number of its parts whose size in tokens the body does not tell: those media, and the parts that an
-	// engine fetches by a URL or keeps under a name.
+	// Media is the number of its parts of unknown size in tokens: media, and parts that an engine fetches by a URL or
+	// keeps under a name.
 	Media int64
 	// Rest is the number of its other bytes, in fields that no API defines: keys, numbers, literals and the bytes
 	// between them.
 	Rest int64
-	// Prompts is the number of prompts in the body. Each gets its own answers. It is 1 unless prompt is a list, or
-	// messages one of lists.
+	// Prompts is the number of prompts in the body, each with its own answers. It is 1 unless prompt is a list, or
+	// messages a list of lists.
 	Prompts int64
 }
 
@@ -34,10 +33,11 @@ const (
 	aroundText    = 2
 )
 
-// longestKey is the length in bytes above which no API has a key. The arguments of a tool may, and they are text.
+// longestKey is the length in bytes of the APIs' longest keys. The arguments of a tool may have longer keys, which are
+// text.
 const longestKey = 32
 
-// promptKey numbers the keys that make up the prompt; those before input can be lists of prompts.
+// promptKey numbers the keys of the prompt; those before input can be lists of prompts.
 type promptKey uint8
 
 const (
@@ -47,7 +47,7 @@ const (
 	system
 	instructions
 	tools
-	previousResponse // it and the next one name earlier turns, which the engine keeps
+	previousResponse // this and the next name earlier turns, kept by the engine
 	conversation
 	query // the first of the pairs
 	queries
@@ -109,7 +109,7 @@ func (s *scanner) measure(k promptKey) error {
 	return err
 }
 
-// isItem reports whether a value in the list that is the measured part, beginning with c, is one of several prompts or texts.
+// isItem reports whether a value of the measured list, beginning with c, is one of several prompts or texts.
 func (s *scanner) isItem(c byte) bool {
 	switch s.measured {
 	case prompt:
@@ -121,7 +121,7 @@ func (s *scanner) isItem(c byte) bool {
 	}
 }
 
-// frame counts the frame of a value that begins with c, inside so many open brackets and braces of the measured part.
+// frame counts the frame of a value that begins with c, inside open brackets and braces of the measured part.
 func (s *scanner) frame(c byte, inList bool, open, braces int) {
 	p := &s.parts[s.measured]
 	switch {
@@ -132,7 +132,7 @@ func (s *scanner) frame(c byte, inList bool, open, braces int) {
 	}
 }
 
-// text counts a string of the measured part, from its opening quote on, inside so many open brackets.
+// text counts a string of the measured part, from its opening quote on, inside open brackets.
 func (s *scanner) text(start int, escaped bool, open int) {
 	raw := s.b[start+1 : s.i-1]
 	p := &s.parts[s.measured]
@@ -155,23 +155,23 @@ func (s *scanner) text(start int, escaped bool, open int) {
 		s.typed(raw, escaped)
 	}
 	if !s.loose.tool && isReference(s.under, raw) {
-		p.Media++ // besides the text of its name
+		p.Media++ // in addition to the text of its name
 	}
 	p.Text += n
 }
 
-// Keys under which APIs expect a URL, which may be one with data, or the name of a file that the engine keeps.
+// Keys with a URL in the APIs, perhaps a data URL, or with the name of a file kept by the engine.
 var (
 	urlKeys  = []string{"url", "image_url", "audio_url", "video_url", "file_url", "file_data"}
 	nameKeys = []string{"file_id"}
 )
 
-// isReference reports whether the string under a key stands for content that the body does not have.
+// isReference reports whether the string under a key refers to content outside the body.
 func isReference(key, raw []byte) bool {
 	return len(key) > 0 && len(raw) > 0 && (slices.Contains(urlKeys, string(key)) || slices.Contains(nameKeys, string(key)))
 }
 
-// isMedia reports whether a string of n bytes inside so many open brackets is an image or the like, and not text.
+// isMedia reports whether a string of n bytes, inside open brackets, is an image or the like and not text.
 func (s *scanner) isMedia(raw []byte, n int64, open int) bool {
 	in := s.medium.open > 0 && open == s.medium.open+1
 	switch key := string(s.under); {
@@ -189,7 +189,7 @@ func (s *scanner) isMedia(raw []byte, n int64, open int) bool {
 	return false
 }
 
-// shortestBase64 is the length below which base64 cannot be told from a word.
+// shortestBase64 is the length below which base64 cannot be distinguished from a word.
 const shortestBase64 = 64
 
 func isBase64(raw []byte) bool {
@@ -205,8 +205,8 @@ func isBase64(raw []byte) bool {
 	return true
 }
 
-// decodedLength returns the length of the inside of a string after its escapes are decoded, which str has checked, and its
-// length in the JSON that an engine shows: there, what is no ASCII is not escaped.
+// decodedLength returns the length of the inside of a string, checked by str, after decoding its escapes, and its
+// length in the JSON that an engine shows, which does not escape non-ASCII characters.
 func decodedLength(raw []byte) (n, shown int64) {
 	for {
 		i := bytes.IndexByte(raw, '\\')

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// MaxDepth is how deeply arrays and objects may be nested.
+// MaxDepth is the largest depth of nested arrays and objects.
 const MaxDepth = 512
 
 // Absent is the value of an integer field that is missing or null.
@@ -30,32 +30,32 @@ type Fields struct {
 	Stream bool
 	// IncludeUsage reports whether stream_options.include_usage is true.
 	IncludeUsage bool
-	// AskUsage is the edit that makes stream_options.include_usage true. It is without Text if that is so already, or if it
-	// could change more of the answer than that.
+	// AskUsage is the edit that makes stream_options.include_usage true. It has no Text if that is already true, or if
+	// the edit could change more of the answer.
 	AskUsage Edit
-	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and max_output_tokens, and
-	// N and BestOf are n and best_of. From 0 to 2^40, or Absent. A number in a string counts, as it does for engines, and
-	// what cannot be read is 0.
+	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and max_output_tokens,
+	// and N and BestOf are n and best_of. From 0 to 2^40, or Absent. A number in a string counts, as it does for
+	// engines, and an unreadable value is 0.
 	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N, BestOf int64
-	// Priority is the hint for the engine's own scheduler. HasPriority reports whether there is one.
+	// Priority is the hint for the engine's own scheduler. HasPriority is true if there is one.
 	Priority    float64
 	HasPriority bool
-	// Hints are those of nvext.
+	// Hints are the hints in nvext.
 	Hints Hints
-	// Prompt is the length of the prompt, and Pairs that of the texts that rerank and score read instead.
+	// Prompt measures the prompt, and Pairs the texts that rerank and score read instead.
 	Prompt, Pairs Prompt
-	// Rest is the length of all other values that an engine may show to the model, in bytes, and PairsRest that of the values
-	// that Pairs measures.
+	// Rest is the length in bytes of all other values that an engine may show to the model, and PairsRest the length of
+	// the values measured by Pairs.
 	Rest, PairsRest int64
-	// Needs are its demands that not every engine can meet.
+	// Needs are its needs that not every engine meets.
 	Needs Needs
-	// spans are the values of the first keys of the prompt, which templates show, and of cache_salt and prompt_cache_key.
-	// They end at 0 if the body has none.
+	// spans are the values of the prompt's first keys, which templates show, and of cache_salt and prompt_cache_key. A
+	// missing one ends at 0.
 	spans               [tools + 1]span
 	cacheSalt, cacheKey span
 	// media are the media of at least shortestMedia bytes in the prompt, ascending, without their quotes.
 	media []span
-	// ModelRaw reports whether the model is plain text and not a JSON string, as in a form.
+	// ModelRaw is true if the model is plain text instead of a JSON string, as in a form.
 	ModelRaw bool
 }
 
@@ -97,17 +97,17 @@ func (f *Fields) begin() {
 type scanner struct {
 	b []byte
 	i int
-	// parts measure the prompt. measured is the part that is being read, or noPart, and under the latest key in it that
-	// may be that of the next string.
+	// parts measure the prompt. measured is the part being read, or noPart, and under the latest key in it, perhaps the
+	// next string's.
 	parts    promptParts
 	measured promptKey
 	under    []byte
 	loose    loose
 	medium   medium
-	// spans are where the parts stand that templates show.
+	// spans are the positions of the parts that templates show.
 	spans [tools + 1]span
 	media []span
-	// kinds are the media in each part, and structure the ways in which the answer is to have a given form.
+	// kinds are the media in each part, and structure the requested forms of the answer.
 	kinds     [noPart]mediaKinds
 	structure structure
 }
@@ -137,7 +137,7 @@ func (s *scanner) top(f *Fields) error {
 		return s.fail("the body is not a JSON object")
 	}
 	s.i++
-	// Unless there are stream_options. A comma follows, or nothing streams.
+	// This edit applies unless there are stream_options. A comma follows, or nothing streams.
 	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll}
 	err = s.members(func(key []byte) error { return s.field(key, f) })
 	f.Prompt, f.Pairs = s.parts.sum(), s.parts.pairs()
@@ -152,8 +152,8 @@ func (s *scanner) top(f *Fields) error {
 	return nil
 }
 
-// members scans the members of an object, from behind its brace to its end. It calls value with each key, decoded; value
-// has to consume the key's value.
+// members scans the members of an object, from behind its brace to its end. It calls value with each decoded key; value
+// must consume the key's value.
 func (s *scanner) members(value func(key []byte) error) error {
 	c, err := s.space()
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *scanner) field(key []byte, f *Fields) error {
 	return err
 }
 
-// noPrompt are the fields that clients often send and that no engine shows to the model.
+// noPrompt are frequent fields that no engine shows to the model.
 var noPrompt = []string{
 	"stop", "stop_sequences", "stop_token_ids", "user", "metadata", "logit_bias", "tool_choice", "include", "prompt_cache_key",
 	"safety_identifier", "service_tier",
@@ -322,13 +322,13 @@ func (s *scanner) integer(to *int64) error {
 	return nil
 }
 
-// inString returns the number in the inside of a string without what pydantic lets pass in it, and Go does not.
+// inString returns the number in the inside of a string, without characters that pydantic accepts and Go does not.
 func inString(raw []byte) []byte {
 	b := bytes.TrimPrefix(bytes.TrimSpace(unescape(raw)), []byte("+"))
 	return bytes.ReplaceAll(b, []byte("_"), nil)
 }
 
-// number returns the value of a number, and reports whether b is one, if b is a JSON value or looks like a number.
+// number returns the value of a number, and reports whether b is one. b is a JSON value or looks like a number.
 func number(b []byte) (float64, bool) {
 	if len(b) == 0 || b[0] != '-' && (b[0] < '0' || b[0] > '9') {
 		return 0, false

@@ -13,7 +13,7 @@ import (
 func (s *scanner) value(depth int) error {
 	// objects has a bit for each open bracket of this value: 1 for an object, 0 for an array.
 	var objects [MaxDepth / 64]uint64
-	open, braces := 0, 0 // braces are those of open that are objects
+	open, braces := 0, 0 // braces counts the objects among open
 	for {
 		// The next byte begins a value.
 		c := s.b[s.i]
@@ -71,7 +71,7 @@ func (s *scanner) value(depth int) error {
 				return err
 			}
 			switch {
-			case !inList: // key has seen to it
+			case !inList: // key has handled it
 			case braces == 0 && (s.measured == prompt || s.measured == input):
 				s.parts[s.measured].Numbers++
 			default:
@@ -123,7 +123,7 @@ func (s *scanner) value(depth int) error {
 	}
 }
 
-// key consumes a key and its colon, and stops before the value, inside so many open brackets.
+// key consumes a key and its colon, inside open brackets, and stops before the value.
 func (s *scanner) key(open int) error {
 	if s.b[s.i] != '"' {
 		return s.fail("expected a key")
@@ -180,8 +180,8 @@ func (s *scanner) literal() error {
 	return s.fail("expected a value")
 }
 
-// digits consumes a number: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?. A number at the very end of the bytes may be
-// cut off. It is never mistaken for a whole one, because the end of the body's object has to follow.
+// digits consumes a number: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?. A number at the very end of the bytes may
+// be cut off. It is never taken for a complete number, because the end of the body's object must follow.
 func (s *scanner) digits() error {
 	at := func() byte {
 		if s.i < len(s.b) {

@@ -11,31 +11,31 @@ import (
 // Config names the source of the endpoints when Kubernetes does not list them. At most one of Endpoints and File is
 // set; with neither, a caller sets the pool with Store.Set.
 type Config struct {
-	// Endpoints are addresses as ParseEndpoints reads them (--endpoints).
+	// Endpoints are addresses in the form of ParseEndpoints (--endpoints).
 	Endpoints []string
 	// File is the path of a watched endpoints file (--endpoints-file).
 	File string
-	// OnFile, if set, is called with the error whenever a bad endpoints file has been read, and with nil when the file
-	// is good again; from one goroutine at a time. It is meant for a metric: the store does its own logging.
+	// OnFile, if set, is called with the error after reading a bad endpoints file, and with nil when the file is good
+	// again, by one goroutine at a time. It is meant for a metric: the store does its own logging.
 	OnFile func(err error)
-	// InUse, if set, returns which of the endpoints still have requests in flight. It is asked, outside of hot paths, for
-	// at most 64 endpoints at a time, which have left the pool: until it stops naming one, that one keeps its identity, so
-	// that requests in flight count again if it comes back. Without it, an endpoint is forgotten when it leaves.
+	// InUse, if set, returns which of the departed endpoints still have requests in flight. It is called outside of hot
+	// paths with at most 64 endpoints. An endpoint keeps its identity while InUse names it, so that its requests in
+	// flight count again if it returns. Without InUse, an endpoint is forgotten when it leaves.
 	InUse func(departed []scheduling.EndpointID) (inUse []scheduling.EndpointID)
 	// Probe configures readiness probing of these endpoints.
 	Probe ProbeConfig
 }
 
-// ProbeConfig configures readiness probes: HTTP GETs that a ready endpoint answers with a 2xx status, or, where Path is
-// a guess, with any status below 500.
+// ProbeConfig configures readiness probes: HTTP GETs that a ready endpoint answers with a 2xx status or, if Path is
+// guessed, with any status below 500.
 type ProbeConfig struct {
 	// Enabled turns probing on. Without it an endpoint is ready as soon as it is listed; with it, after its first
 	// successful probe.
 	Enabled bool
 	// Path is the path to request, with a leading slash.
 	Path string
-	// Guessed means that Path is a default that no operator chose, so a server may lack it or require a key for it.
-	// Only a refused connection, a timeout or a status of 500 or more then counts as a failure.
+	// Guessed means that Path is the default instead of an operator's choice, so a server may lack it or require a key
+	// for it. Then only a refused connection, a timeout or a status of 500 or more is a failure.
 	Guessed bool
 	// Interval is the time from the end of one probe of an endpoint to the start of its next, at least 100 ms.
 	Interval time.Duration
@@ -72,7 +72,7 @@ func (c Config) Validate() error {
 	return ps.Err()
 }
 
-// endpointsField is where a Config has its endpoints.
+// endpointsField is the field of a Config with its endpoints.
 var endpointsField = invalid.At("Endpoints")
 
 func (p ProbeConfig) check(ps *invalid.Problems, at invalid.Path) {

@@ -33,8 +33,8 @@ var endpointFields = []string{"address", "models", "labels", "slots", "role", "p
 //	  priority: 0                 # -100 to 100; with scheduling.policy: mindrouter
 //	  taints: [old]               # only requests that tolerate them go there
 //
-// An empty pool has to be written as endpoints: []; an empty file is an error, since that is what a file being
-// written looks like. Unknown fields are errors, and every problem is returned at once, with its path.
+// An empty pool must be written as endpoints: []. An empty file is an error, since a file being written may be empty.
+// Unknown fields are errors, and every problem is returned at once, with its path.
 func DecodeEndpoints(content []byte) ([]scheduling.Endpoint, error) {
 	if err := oneDocument(content); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (w *walk) labels(path string, value any) map[string]string {
 
 func (w *walk) count(path string, value any) int { return w.within(path, value, 0, math.MaxInt32) }
 
-// within returns a whole number in a range; 0 if none is given.
+// within returns a whole number in a range; 0 if it is missing.
 func (w *walk) within(path string, value any, least, most int64) int {
 	if value == nil {
 		return 0

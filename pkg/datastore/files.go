@@ -11,8 +11,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Changes are read once the files have been quiet for QuietTime, or Files.Quiet, so that a half-written file is not read,
-// but at most quietAtMost after the first event.
+// Changes are read once the files have been quiet for QuietTime, or Files.Quiet, so that half-written files are not
+// read, but at most quietAtMost after the first event.
 const (
 	QuietTime   = 50 * time.Millisecond
 	quietAtMost = time.Second
@@ -20,16 +20,15 @@ const (
 
 // Files watches files for changes, with one watch for all of them. It notices a write in place, a rename over a file, a
 // swapped symbolic link anywhere on its path (Kubernetes swaps the ..data of a mounted ConfigMap), and a replaced
-// directory on that path. It never polls: if the system grants no watch, files are read at the start and at Reread
-// only; that is logged as an error, and Err returns it.
+// directory on that path. It never polls: if the system grants no watch, files are read only at the start and at
+// Reread; this is logged as an error, which Err also returns.
 type Files struct {
-	// Quiet is the time for which files have to be quiet before they are read; it must be set before Run. NewFiles sets
-	// QuietTime.
+	// Quiet is the time without events before files are read; it must be set before Run. NewFiles sets QuietTime.
 	Quiet time.Duration
 
 	log   logr.Logger
 	again chan struct{}         // of capacity 1; signals a call of Reread
-	err   atomic.Pointer[error] // why changes may be missed; nil if they are not
+	err   atomic.Pointer[error] // the reason why changes may be missed; nil if they are not
 
 	// Owned by Run's goroutine once Run has started.
 	files  []*followed
@@ -44,8 +43,8 @@ func NewFiles(log logr.Logger) *Files {
 
 // Follow registers changed to be called with the file's content: once when Run starts, after every change of the
 // content, and after every Reread, always from Run's goroutine. If the file cannot be read, is not a regular file, or
-// is larger than MaxFileBytes, changed is called with the error instead, and not again while the error stays the same;
-// a file that appears later is noticed. The content must not be modified. Follow must be called before Run.
+// is larger than MaxFileBytes, changed is called with the error, and not again for the same error. A file that appears
+// later is noticed. The content must not be modified. Follow must be called before Run.
 func (f *Files) Follow(path string, changed func(content []byte, err error)) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -67,7 +66,7 @@ func (f *Files) Reread() {
 	}
 }
 
-// Err returns why changes of the files are currently missed, or nil if they are not. It is safe for concurrent use.
+// Err returns the reason why changes of the files are missed now, or nil. It is safe for concurrent use.
 func (f *Files) Err() error {
 	if err := f.err.Load(); err != nil {
 		return *err
@@ -123,7 +122,7 @@ func (f *Files) Run(ctx context.Context) error {
 	}
 }
 
-// look watches the paths as they are now, then reads every file.
+// look watches the present paths, then reads every file.
 func (f *Files) look(again bool) {
 	f.note(f.watch())
 	for _, file := range f.files {
@@ -154,8 +153,8 @@ func (f *Files) paths() []string {
 	return paths
 }
 
-// concerns reports whether an event may mean that the path to a file, or its content, has changed. A change of
-// permissions matters only if the file could not be read.
+// concerns reports whether an event may be a change of a file's path or content. A change of permissions matters only
+// if the file could not be read.
 func (f *Files) concerns(event fsnotify.Event) bool {
 	for _, file := range f.files {
 		if file.trail.concerns(event.Name) && (event.Op != fsnotify.Chmod || file.failure != "") {

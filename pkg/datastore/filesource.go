@@ -32,7 +32,7 @@ func (s *Store) fileChanged(content []byte, err error) {
 	s.reportFile(err)
 }
 
-// reportFile logs the state of the file and passes it to OnFile, unless the file was good and still is.
+// reportFile logs the state of the file and passes it to OnFile, unless the file was and is good.
 func (s *Store) reportFile(err error) {
 	before := s.Invalid()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// gatherTime is the time that a gain waits after the last publication, so that several are published together. Without
-// it, a pool of thousands that becomes ready one endpoint at a time would be thousands of snapshots, each of which
-// every subscriber processes whole.
+// gatherTime is the time from the last publication until a gain is published, so that several gains are published
+// together. Without it, a pool of thousands that becomes ready one by one would make thousands of snapshots, and every
+// subscriber processes each one completely.
 const gatherTime = 50 * time.Millisecond
 
 // gathering delays publications that can wait. It is guarded by the store's mu.
@@ -20,7 +20,7 @@ type gathering struct {
 }
 
 // defers reports whether a publication must wait. If so, publish is called gatherTime after the last publication, once
-// for all that were delayed. A publication that comes later than that does not wait.
+// for all delayed ones. A later publication does not wait.
 func (g *gathering) defers(now time.Time, publish func()) bool {
 	wait := g.last.Add(gatherTime).Sub(now)
 	if g.ended || wait <= 0 {
@@ -49,7 +49,7 @@ func (g *gathering) end() {
 	}
 }
 
-// canWait reports whether a publication may be delayed: it has gains only, and not the pool's first ready endpoint, for
+// canWait reports whether a publication may be delayed: it has only gains, and not the pool's first ready endpoint, for
 // which requests may be waiting.
 func canWait(old *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
 	return onlyGains(old, endpoints) &&
@@ -65,8 +65,8 @@ func anyReady(s *scheduling.Snapshot) bool {
 	return false
 }
 
-// onlyGains reports whether endpoints, sorted by ID, differ from a snapshot only by additional endpoints and by
-// endpoints that have become ready. Any other change must not wait, since requests would go to the wrong place.
+// onlyGains reports whether endpoints, sorted by ID, differ from a snapshot only by additional or newly ready
+// endpoints. Any other change must not wait, since requests would go to wrong endpoints.
 func onlyGains(old *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
 	at := 0
 	for i := range old.Len() {

@@ -8,19 +8,17 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// forgetTime is the time after a publication until endpoints that have left the pool are looked at again, while some of
-// them have requests in flight.
+// forgetTime is the time after a publication until departed endpoints with requests in flight are checked again.
 const forgetTime = 10 * time.Second
 
-// askAtOnce is the largest number of endpoints in one call of Config.InUse, which holds the controller's lock.
+// askAtOnce is the largest number of endpoints in a call of Config.InUse, which holds the controller's lock.
 const askAtOnce = 64
 
 // maxEndpointID is the largest ID; a scheduling.Reservation holds ID + 1.
 const maxEndpointID = math.MaxInt32 - 1
 
-// identities knows the endpoints of the pool, and those that have left it and were not yet forgotten, by their keys. IDs
-// ascend, so that one that is free is not given again before all others were: whoever still has the ID of an endpoint
-// that is gone cannot mean a new one.
+// identities has the endpoints of the pool, and departed ones not yet forgotten, by key. IDs ascend, so a free ID is
+// reused only after all others: an old reference to a forgotten endpoint's ID cannot mean a new endpoint.
 type identities struct {
 	byKey map[string]*identity
 	used  map[scheduling.EndpointID]string // the keys
@@ -31,7 +29,7 @@ type identities struct {
 
 type identity struct {
 	id     scheduling.EndpointID
-	listed uint64 // the last list that it was in
+	listed uint64 // the last list with it
 }
 
 func newIdentities() identities {
@@ -75,7 +73,7 @@ func (s *identities) free() scheduling.EndpointID {
 // departed returns the number of known endpoints that are not in the current list.
 func (s *identities) departed() int { return len(s.byKey) - s.here }
 
-// forget forgets the endpoints that are neither in the current list nor in the snapshot, unless inUse names them.
+// forget forgets the endpoints outside the current list and the snapshot, unless inUse names them.
 func (s *identities) forget(published *scheduling.Snapshot, inUse func([]scheduling.EndpointID) []scheduling.EndpointID) {
 	if s.departed() == 0 {
 		return

@@ -19,14 +19,14 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// maxProbes is the largest number of probes at once; others wait, earliest due time first. A probe of a hanging
-// endpoint takes its whole timeout, so a low limit would let hanging endpoints delay the probes of all the others. With
-// this one, even 7,000 hanging endpoints are each probed on time. A running probe costs little more than the idle
-// connection it leaves behind.
+// maxProbes is the largest number of concurrent probes; others wait, earliest due time first. A probe of a hanging
+// endpoint takes its whole timeout, so with a low limit hanging endpoints would delay the probes of all others. With
+// this limit, even 7,000 hanging endpoints are probed on time. A running probe costs little more than the idle
+// connection that it leaves.
 const maxProbes = 2048
 
 // probesAtOnce returns maxProbes, or a quarter of the process's limit on open files if that is less. The rest is for
-// streams, which matter more.
+// streams.
 func probesAtOnce(files uint64) int { return int(max(1, min(maxProbes, files/4))) }
 
 // openFiles returns the process's limit on open files.
@@ -51,13 +51,13 @@ type prober struct {
 	probe func(ctx context.Context, address string) error
 	wake  chan struct{} // of capacity 1: the earliest due time has changed
 
-	lacking sync.Once // guards the warning that an endpoint lacks the default path
+	lacking sync.Once // guards the warning about an endpoint without the default path
 
 	// mu is the innermost lock: the store's mu is acquired before it.
 	mu        sync.Mutex
 	targets   map[scheduling.EndpointID]*target
-	answering int                // the targets whose last probe was answered
-	due       heap.Heap[*target] // the targets that are not being probed
+	answering int                // number of targets whose last probe was answered
+	due       heap.Heap[*target] // targets not being probed
 }
 
 type target struct {
@@ -84,8 +84,8 @@ func newProber(config ProbeConfig, log logr.Logger, changed func()) *prober {
 	}
 }
 
-// follow makes the listed endpoints the targets. New ones are probed at once; an endpoint that comes back, or that has
-// another address, counts as new.
+// follow makes the listed endpoints the targets. New ones are probed at once; an endpoint that returns or has a new
+// address counts as new.
 func (p *prober) follow(listed []scheduling.Endpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +139,8 @@ func (p *prober) run(ctx context.Context) {
 	due.Run(ctx, p.most, p.wake, p.next, p.examine)
 }
 
-// next removes the target that is due from the heap and returns it. If none is due, it returns the time until the next
-// one is, or 0 if there are none.
+// next removes a due target from the heap and returns it. If none is due, it returns the time until the next one is, or
+// 0 without targets.
 func (p *prober) next() (*target, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,7 +161,7 @@ func (p *prober) examine(ctx context.Context, t *target) {
 	err := p.probe(probing, t.address)
 	stop()
 	if ctx.Err() != nil {
-		return // the probe was interrupted: its result says nothing about the endpoint
+		return // the probe was interrupted, so its result does not count
 	}
 	var answer statusError
 	refused := errors.As(err, &answer) && p.config.Guessed && answer < http.StatusInternalServerError
@@ -186,7 +186,7 @@ func (p *prober) examine(ctx context.Context, t *target) {
 	}
 }
 
-// record records a result and returns the change. It ignores a probe that this machine had no file descriptor for.
+// record records a result and returns the change. It ignores a probe that failed for lack of a file descriptor.
 func (p *prober) record(t *target, alive bool, err error) finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +211,7 @@ func (p *prober) record(t *target, alive bool, err error) finding {
 	return t.health.observe(alive, p.config)
 }
 
-// probeTransports sends each probe in the protocol that the model servers speak now.
+// probeTransports sends each probe in the model servers' present protocol.
 type probeTransports struct {
 	http1, h2c *http.Transport
 	use        *atomic.Bool // h2c
@@ -236,7 +236,7 @@ func newProbeTransport(config ProbeConfig, h2c bool) *http.Transport {
 	protocols.SetUnencryptedHTTP2(h2c)
 	return &http.Transport{
 		Protocols:           protocols,
-		Proxy:               nil, // endpoints are probed directly, whatever the environment says
+		Proxy:               nil, // endpoints are probed directly, without the environment's proxy
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     2 * (config.Interval + config.Timeout),
 		DisableCompression:  true,

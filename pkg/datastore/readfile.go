@@ -12,7 +12,7 @@ const MaxFileBytes = 1 << 20
 // readBounded reads a regular file of at most MaxFileBytes bytes.
 func readBounded(path string) ([]byte, error) { return ReadFile(path, MaxFileBytes) }
 
-// ReadFile reads a regular file of at most so many bytes.
+// ReadFile reads a regular file of at most most bytes.
 func ReadFile(path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path) // before opening it, which would block on a named pipe
 	if err != nil {

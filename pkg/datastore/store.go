@@ -24,9 +24,9 @@ type Store struct {
 
 	// mu orders publications. Subscribers are called while it is held.
 	mu          sync.Mutex
-	listed      []scheduling.Endpoint // as the source lists them, sorted by ID
+	listed      []scheduling.Endpoint // the source's list, sorted by ID
 	identities  identities
-	shared      map[string]sharing // the addresses that several endpoints have, as last logged
+	shared      map[string]sharing // addresses of several endpoints, as last logged
 	subscribers []func(*scheduling.Snapshot)
 	prober      *prober     // nil if probing is off
 	gathering   gathering   // delays publications that can wait
@@ -34,8 +34,8 @@ type Store struct {
 	ended       bool        // Run has returned
 }
 
-// New returns a store with the endpoints that the configuration lists, or that its file holds now. A missing or invalid
-// file is an error.
+// New returns a store with the configuration's endpoints, or the present ones of its file. A missing or invalid file is
+// an error.
 func New(config Config, log logr.Logger) (*Store, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -55,8 +55,7 @@ func New(config Config, log logr.Logger) (*Store, error) {
 	return s, nil
 }
 
-// Listed returns the endpoints that the configuration lists, or that its file holds now. A missing or invalid file is an
-// error.
+// Listed returns the configuration's endpoints, or the present ones of its file. A missing or invalid file is an error.
 func (c *Config) Listed() ([]scheduling.Endpoint, error) {
 	switch {
 	case c.File != "":
@@ -81,10 +80,10 @@ func (s *Store) Subscribe(changed func(*scheduling.Snapshot)) {
 }
 
 // Set replaces the whole pool. It assigns the IDs, ignoring those in the values, and makes the addresses canonical. An
-// endpoint without a key gets its address as key. Ready is what the source knows; with probing on, an endpoint also
-// needs a successful probe. If several endpoints have the same address, a ready one wins, and among these the last:
-// sources list the oldest first. An unchanged pool is not published again, and a change that only adds may be published
-// up to gatherTime later, together with others.
+// endpoint without a key gets its address as key. Ready is the source's statement; with probing on, an endpoint also
+// needs a successful probe. If several endpoints have the same address, the last ready one wins: sources list the
+// oldest first. An unchanged pool is not published again, and a change that only adds may be published up to gatherTime
+// later, together with others.
 func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,14 +95,14 @@ func (s *Store) Set(endpoints []scheduling.Endpoint) {
 	s.forget()
 }
 
-// sharing describes an address that several endpoints have: their number, and the keys of two.
+// sharing describes an address of several endpoints: their number, and the keys of two.
 type sharing struct {
 	n              int
 	oldest, newest string
 }
 
 // oneForEachAddress returns the endpoints with canonical addresses and keys, without those that lose their address to
-// another one, and logs which addresses these are.
+// another endpoint, and logs these addresses.
 func (s *Store) oneForEachAddress(endpoints []scheduling.Endpoint) []scheduling.Endpoint {
 	kept := make([]scheduling.Endpoint, 0, len(endpoints))
 	index := make(map[string]int, len(endpoints))
@@ -139,8 +138,8 @@ func (s *Store) oneForEachAddress(endpoints []scheduling.Endpoint) []scheduling.
 	return kept
 }
 
-// identified gives the endpoints their IDs and returns them sorted by ID. Of endpoints with the same key, which no
-// source should list, it keeps the first.
+// identified gives the endpoints their IDs and returns them sorted by ID. It keeps the first of several endpoints with
+// one key, which no source should list.
 func (s *Store) identified(endpoints []scheduling.Endpoint) []scheduling.Endpoint {
 	s.identities.list()
 	listed := endpoints[:0]
@@ -156,8 +155,8 @@ func (s *Store) identified(endpoints []scheduling.Endpoint) []scheduling.Endpoin
 	return listed
 }
 
-// forget forgets the endpoints that have left the pool and hold nothing any more. While some still do, it is called
-// again after forgetTime. The caller holds mu.
+// forget forgets departed endpoints without requests in flight. While some still have requests, it is called again
+// after forgetTime. The caller holds mu.
 func (s *Store) forget() {
 	s.identities.forget(s.Current(), s.config.InUse)
 	if s.identities.departed() == 0 || s.ended {
@@ -209,7 +208,7 @@ func (s *Store) publish() {
 	}
 }
 
-// sameEndpoints reports whether a snapshot holds exactly these endpoints, which are sorted by ID.
+// sameEndpoints reports whether a snapshot has exactly these endpoints, sorted by ID.
 func sameEndpoints(snap *scheduling.Snapshot, endpoints []scheduling.Endpoint) bool {
 	if snap.Len() != len(endpoints) {
 		return false
@@ -230,7 +229,7 @@ func sameEndpoint(a, b scheduling.Endpoint) bool {
 		slices.Equal(a.Models, b.Models) && maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Taints, b.Taints)
 }
 
-// Invalid returns the problems of the endpoints file now, or nil without problems or a file. While it is not nil, the
+// Invalid returns the present problems of the endpoints file, or nil without problems or a file. With problems, the
 // pool is the last good one.
 func (s *Store) Invalid() error {
 	if err := s.invalid.Load(); err != nil {
@@ -239,7 +238,7 @@ func (s *Store) Invalid() error {
 	return nil
 }
 
-// ProbeH2C makes the probes, if there are any, HTTP/2 without TLS instead of HTTP/1.1, or the other way round.
+// ProbeH2C makes the probes, if any, use HTTP/2 without TLS, or HTTP/1.1.
 func (s *Store) ProbeH2C(h2c bool) {
 	if s.prober != nil {
 		s.prober.h2c.Store(h2c)

@@ -10,7 +10,7 @@ import (
 // maxLinks is the largest number of symbolic links on a path.
 const maxLinks = 40
 
-// trail is the path to a file: what must be watched so that no change of the file's content, or of the path itself, is
+// trail is the path to a file: the names and directories to watch so that no change of the file's content or path is
 // missed.
 type trail struct {
 	// names are the points where the path can change: each symbolic link on it, the file itself, or the first component
@@ -18,8 +18,8 @@ type trail struct {
 	names map[string]bool
 	// dirs are the directories that contain names, and those in passed.
 	dirs map[string]bool
-	// passed are the directories that the path only goes through; each may be replaced as a whole. A failure to watch
-	// one of these is tolerated.
+	// passed are the other directories on the path; each may be replaced as a whole. A failure to watch one of these is
+	// tolerated.
 	passed map[string]bool
 }
 
@@ -77,8 +77,8 @@ func (t trail) add(name string) {
 	t.dirs[filepath.Dir(name)] = true
 }
 
-// concerns reports whether an event with this name may mean that the path or the content changed. A directory on the
-// path reports its own removal under its own name.
+// concerns reports whether an event with this name may be a change of the path or the content. A directory on the path
+// reports its own removal under its own name.
 func (t trail) concerns(name string) bool { return t.names[name] || t.dirs[name] }
 
 func (t trail) equal(o trail) bool { return maps.Equal(t.names, o.names) && maps.Equal(t.dirs, o.dirs) }

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// watch watches the directories on the paths of the files as they are now. After adding the watches it checks the paths
-// again, since a change in between would go unnoticed.
+// watch watches the directories on the files' present paths. After adding the watches it checks the paths again, since
+// a change in between would go unnoticed.
 func (f *Files) watch() error {
 	if f.notify == nil {
 		notify, err := f.open()
@@ -19,7 +19,7 @@ func (f *Files) watch() error {
 	const attempts = 10 // a link that changes faster than this is handled with the next event
 	var err error
 	for range attempts {
-		// A watch belongs to a directory, not to its name, and the name may mean another directory by now.
+		// A watch belongs to a directory, not to its name, and the name may already mean another directory.
 		for _, dir := range f.notify.WatchList() {
 			_ = f.notify.Remove(dir) // the directory and its watch may be gone already
 		}
@@ -40,7 +40,7 @@ func (f *Files) watchTrail(t trail) error {
 	for dir := range t.dirs {
 		err := f.notify.Add(dir)
 		switch {
-		case err == nil, errors.Is(err, os.ErrNotExist): // the next look notices that it is gone
+		case err == nil, errors.Is(err, os.ErrNotExist): // the next check notices that it is gone
 		case errors.Is(err, os.ErrPermission) && t.passed[dir]:
 			// It may be traversed but not listed. A replacement of it goes unnoticed.
 		default:
@@ -50,7 +50,7 @@ func (f *Files) watchTrail(t trail) error {
 	return nil
 }
 
-// steady reports whether the paths are still those that are watched.
+// steady reports whether the paths are still the watched ones.
 func (f *Files) steady() bool {
 	for _, file := range f.files {
 		if !trailTo(file.path).equal(file.trail) {

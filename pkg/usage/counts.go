@@ -9,14 +9,14 @@ const (
 	Output              // completion_tokens or output_tokens
 	// Cached is cached_tokens, within prompt_tokens_details or input_tokens_details: a part of Input.
 	Cached
-	// CacheRead and CacheCreated are cache_read_input_tokens and cache_creation_input_tokens: beside Input, which then is what
-	// the engine neither had in its cache nor put there.
+	// CacheRead and CacheCreated are cache_read_input_tokens and cache_creation_input_tokens. They are not parts of
+	// Input, which then excludes tokens read from or written to the cache.
 	CacheRead
 	CacheCreated
 	numCounts = iota
 )
 
-// Counts are the numbers that a response reports, in the words of its API. The zero value has none.
+// Counts are a response's reported numbers, in the terms of its API. The zero value has none.
 type Counts struct {
 	n     [numCounts]int64
 	there [numCounts]bool
@@ -25,9 +25,8 @@ type Counts struct {
 // Set sets a number, from 0 to 2^40.
 func (c *Counts) Set(which Count, n int64) { c.n[which], c.there[which] = n, true }
 
-// Tokens returns the sums of the numbers, in every API's words the same, and reports whether that is the whole usage:
-// without the input or the output it is the part known so far. With promptOnly the output may be missing, since there
-// is none. A usage that states the cached part of its input (Cached) has all of it in Input.
+// Tokens returns the usage, in the same terms for every API, and reports whether it is complete: without the input or
+// the output it is partial. With promptOnly the output may be missing. If Cached is reported, Input includes it.
 func (c *Counts) Tokens(promptOnly bool) (t Tokens, known bool) {
 	t = Tokens{Input: c.n[Input], Output: c.n[Output], Cached: c.n[Cached]}
 	if !c.there[Cached] {

@@ -1,19 +1,19 @@
 package usage
 
-// eventLines splits server-sent events into lines and passes on the data of each event as one document: its data lines,
+// eventLines splits server-sent events into lines and passes on each event's data as one document: its data lines,
 // joined by line ends. Lines end in CR, LF or CRLF. One space may follow "data:". An empty line ends the event.
 type eventLines struct {
 	// name is the line's field name so far, while it can still be "data".
 	name []byte
-	// field is the part of the line that the next byte belongs to.
+	// field is the part of the line of the next byte.
 	field eventField
 	// cr is set if the last byte was a CR: an LF then belongs to the same line end.
 	cr bool
 	// data is set if the event has data. events counts the events with data.
 	data   bool
 	events int64
-	// matched is the number of bytes of an event's data that equal lastData so far, or -1 if it is something else. last
-	// is set after that event.
+	// matched is the number of bytes of an event's data that equal lastData so far, or -1 after a difference. last is
+	// set after that event.
 	matched int
 	last    bool
 }
@@ -106,7 +106,7 @@ func (l *eventLines) line(to *scan) {
 	l.name, l.field = l.name[:0], lineStart
 }
 
-// lineEnds finds the ends of lines in one part, looking at each byte twice at most.
+// lineEnds finds the ends of lines in one part, reading each byte at most twice.
 type lineEnds struct {
 	lf int // the last LF that was found
 }

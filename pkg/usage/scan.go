@@ -13,7 +13,7 @@ type scan struct {
 	counts Counts
 
 	depth int
-	// path is the place of the open object at each depth. Deeper objects hold no usage.
+	// path is the place of the open object at each depth. Deeper objects have no usage.
 	path [4]place
 	// objects has a bit for each of the first 64 depths: 1 for an object, 0 for an array.
 	objects uint64
@@ -28,7 +28,7 @@ type scan struct {
 	// number is the value of the digits so far, while counted is set.
 	number  int64
 	counted bool
-	// last is set once an object has the type of a last event, and whole once one has ended.
+	// last is set once an object has the type of a last event, and whole once such an object has ended.
 	last, whole bool
 }
 
@@ -86,7 +86,7 @@ func keyOf(text []byte) key {
 	return noKey
 }
 
-// isLastType reports whether the last event of a stream of messages or responses is of a type.
+// isLastType reports whether text is the type of a last event of a stream of messages or responses.
 func isLastType(text []byte) bool {
 	switch string(text) {
 	case "message_stop", "response.completed", "response.incomplete", "response.failed":
@@ -134,8 +134,7 @@ func (s *scan) write(b []byte) {
 	}
 }
 
-// inside reads bytes of a string and returns their number. It looks at each byte twice at most, however many escapes
-// there are.
+// inside reads bytes of a string and returns their number. It reads each byte at most twice, for any number of escapes.
 func (s *scan) inside(b []byte) int {
 	if s.escaped {
 		s.escaped = false
@@ -228,7 +227,7 @@ func (s *scan) open(object bool) {
 	s.awaitKey, s.key = object, noKey
 }
 
-// maxCount bounds a count of tokens; a larger one is nonsense.
+// maxCount bounds a count of tokens; larger counts are invalid.
 const maxCount = 1 << 40
 
 func (s *scan) digit(c byte) {

@@ -5,31 +5,31 @@ import (
 	"encoding/json"
 )
 
-// Strip takes the event that reports nothing but usage out of a stream of chat completions or completions: its data is a
-// JSON object with empty choices and with a usage object. Every other byte passes as it is, at once, except for the
-// beginning of an event that may turn out to be that one: it waits for its end, which clients wait for as well.
+// Strip removes the event that reports only usage from a stream of chat completions or completions: its data is a JSON
+// object with empty choices and a usage object. All other bytes pass unchanged and at once, except the beginning of an
+// event that may be this one: it waits for its end, as clients also do.
 type Strip struct {
 	// held is the beginning of an event that has not ended.
 	held []byte
 	kind eventKind
 	// inLine is set within a line.
 	inLine bool
-	// cr is set if the last byte was a CR, so that an LF belongs to the same line end. dropLF is set if that LF goes with
-	// the event that was taken out.
+	// cr is set if the last byte was a CR, so that an LF belongs to the same line end. dropLF is set if that LF belongs
+	// to the removed event.
 	cr, dropLF bool
 }
 
-// eventKind is the kind, as far as it is read, of the event that the next byte belongs to.
+// eventKind is the kind of the event of the next byte, as read so far.
 type eventKind uint8
 
 const (
 	noEvent     eventKind = iota // between events
-	someEvent                    // it stays
-	heldEvent                    // it began like data, and may be the one
-	commentLine                  // a line that belongs to no event
+	someEvent                    // it is kept
+	heldEvent                    // it began like data, and may be the usage event
+	commentLine                  // a line outside any event
 )
 
-// maxEvent is the largest number of bytes of an event that are held. A longer one stays.
+// maxEvent is the largest number of held bytes of an event. A longer event is kept.
 const maxEvent = 16 << 10
 
 // Next returns the part of the stream to pass on after its next part. end is set with the last part. The result is
@@ -42,7 +42,7 @@ func (s *Strip) Next(part []byte, end bool) []byte {
 		s.held = nil
 	}
 	var kept []byte
-	from, cut := 0, false // the bytes between kept and from are out
+	from, cut := 0, false // the bytes between kept and from are removed
 	drop := func(start, end int) {
 		kept, from, cut = append(kept, b[from:start]...), end, true
 	}
@@ -134,7 +134,7 @@ func (s *Strip) Rest() []byte {
 	return rest
 }
 
-// onlyUsage reports whether an event, without its last empty line, is the one.
+// onlyUsage reports whether an event, without its last empty line, reports only usage.
 func onlyUsage(event []byte) bool {
 	if !bytes.Contains(event, []byte(`"usage"`)) || !bytes.Contains(event, []byte(`"choices"`)) {
 		return false // nearly all

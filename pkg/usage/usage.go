@@ -1,14 +1,14 @@
 package usage
 
-// Tokens is the usage that a response reports, in tokens.
+// Tokens is a response's reported usage, in tokens.
 type Tokens struct {
 	// Input is the whole prompt.
 	Input, Output int64
-	// Cached is the part of Input that the engine had in its cache; 0 if the engine does not report it.
+	// Cached is the cached part of Input; 0 if the engine does not report it.
 	Cached int64
 }
 
-// Reader finds the usage in one response. If several parts of the response report a number, the last one counts.
+// Reader finds the usage in one response. If a number is reported several times, the last one counts.
 type Reader struct {
 	events bool
 	lines  eventLines
@@ -27,12 +27,12 @@ func (r *Reader) Write(b []byte) {
 	r.lines.write(b, &r.scan)
 }
 
-// Events returns the number of server-sent events with data so far, which is about the number of tokens if there is one
-// answer, and not more than that unless the engine sends events without tokens.
+// Events returns the number of server-sent events with data so far. With one answer that is about the number of tokens,
+// and not more unless the engine sends events without tokens.
 func (r *Reader) Events() int64 { return r.lines.events }
 
-// Ended reports whether the response has come to its end by its own statement: the JSON document is whole, or the last
-// event of its stream was there. Some clients leave then, before the connection says so.
+// Ended reports whether the response's content is complete: the JSON document, or the stream's last event. Some clients
+// leave then, before the connection ends.
 func (r *Reader) Ended() bool {
 	if r.events {
 		return r.lines.last || r.scan.last

@@ -22,16 +22,17 @@ import (
 )
 
 const (
-	// fieldManager owns what Weir writes. It is the same for all replicas, so that one may go on where another ended.
+	// fieldManager owns the fields that Weir writes. It is the same for all replicas, so that one can continue
+	// another's work.
 	fieldManager = "weir"
 
 	acceptPerSecond = 10 // statuses written, at most
 	acceptBurst     = 50
 )
 
-// acceptance says the result for each resource: in the log what is not in use, once for each generation, and in the
-// condition Accepted whether it is. Where the CRD has no status, an Event says what is not in use. It owns no field but
-// that condition, and leaves it alone where another controller owns it.
+// acceptance reports the result for each resource. The log names resources not in use, once for each generation, and
+// the condition Accepted states whether a resource is in use. If the CRD has no status, an Event names a resource not
+// in use. It owns only that condition, and does not touch it if another controller owns it.
 type acceptance struct {
 	// Immutable.
 	cluster *Cluster
@@ -47,7 +48,7 @@ type acceptance struct {
 	// Owned by the goroutine of run.
 	said map[types.UID]names.Verdict // logged
 	left map[types.UID]names.Verdict // another controller owns the condition
-	lack <-chan struct{}             // a permission that a write waits for; nil: none
+	lack <-chan struct{}             // a permission awaited by a write; nil: none
 }
 
 func newAcceptance(cluster *Cluster, kinds []*nameKind, config NamesConfig, log logr.Logger) *acceptance {
@@ -69,10 +70,10 @@ func (a *acceptance) judge(verdicts []names.Verdict) {
 	awaken(a.wake)
 }
 
-// again has another try at what could not be written, or was another replica's to write.
+// again retries writes that failed, or that were another replica's.
 func (a *acceptance) again() { awaken(a.wake) }
 
-// run says the newest verdicts until ctx is done.
+// run reports the newest verdicts until ctx is done.
 func (a *acceptance) run(ctx context.Context) {
 	for {
 		select {
@@ -98,19 +99,19 @@ func (a *acceptance) run(ctx context.Context) {
 				left[v.UID] = before
 			}
 		}
-		a.said, a.left = said, left // what is gone is forgotten
+		a.said, a.left = said, left // forgets resources that are gone
 	}
 }
 
-// say says one verdict, unless it was said before.
+// say reports one verdict, unless it was reported before.
 func (a *acceptance) say(ctx context.Context, v names.Verdict) {
 	o, group, hasStatus := a.kinds[v.Kind].find(v.Name)
 	if o == nil || o.GetUID() != v.UID {
-		return // it is gone, or another one
+		return // it is gone or replaced
 	}
 	if v.Accepted() {
 		delete(a.said, v.UID)
-	} else if a.said[v.UID] != v && a.tell(o, hasStatus, v) { // else the next time
+	} else if a.said[v.UID] != v && a.tell(o, hasStatus, v) { // otherwise it is tried again
 		a.said[v.UID] = v
 	}
 	if hasStatus && a.left[v.UID] != v && a.mayWrite(group, v.Kind) {
@@ -118,8 +119,8 @@ func (a *acceptance) say(ctx context.Context, v names.Verdict) {
 	}
 }
 
-// tell says in the log, and where there is no status in an Event, that a resource is not in use, and reports whether there
-// was not too much to say for that.
+// tell reports in the log, and without a status also in an Event, that a resource is not in use. It returns false if
+// the limit of reports prevents it.
 func (a *acceptance) tell(o client.Object, hasStatus bool, v names.Verdict) bool {
 	if !hasStatus {
 		return a.cluster.Tell(o, v.Reason, v.Message)
@@ -131,7 +132,7 @@ func (a *acceptance) tell(o client.Object, hasStatus bool, v names.Verdict) bool
 	return true
 }
 
-// mayWrite reports whether this replica writes statuses, and has the permission to.
+// mayWrite reports whether this replica writes statuses, and has the permission.
 func (a *acceptance) mayWrite(group schema.GroupVersion, kind string) bool {
 	if a.config.Leads != nil && !a.config.Leads() {
 		return false
@@ -147,7 +148,7 @@ func (a *acceptance) mayWrite(group schema.GroupVersion, kind string) bool {
 	}
 }
 
-// write makes the condition of a resource say the verdict, if it does not.
+// write sets the condition of a resource to the verdict, if it differs.
 func (a *acceptance) write(ctx context.Context, o client.Object, group schema.GroupVersion, v names.Verdict) {
 	want := metav1.Condition{
 		Type: kubeapi.ConditionAccepted, Status: metav1.ConditionFalse, ObservedGeneration: v.Generation,
@@ -177,7 +178,7 @@ func (a *acceptance) write(ctx context.Context, o client.Object, group schema.Gr
 	u.SetGroupVersionKind(group.WithKind(v.Kind))
 	u.SetNamespace(o.GetNamespace())
 	u.SetName(o.GetName())
-	u.SetUID(v.UID) // not of another one of the name
+	u.SetUID(v.UID) // not another resource of that name
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	err = a.cluster.Client().Status().Apply(call, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager))
 	cancel()
@@ -195,7 +196,7 @@ func (a *acceptance) write(ctx context.Context, o client.Object, group schema.Gr
 	}
 }
 
-// isOwned reports whether a server-side apply was refused since somebody else owns the field.
+// isOwned reports whether a server-side apply was refused because another manager owns the field.
 func isOwned(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }

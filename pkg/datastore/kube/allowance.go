@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// How much is told of objects, which may be hostile and change as often as they like.
+// The limits on reports about objects, which may be hostile and change at any rate.
 const (
 	tellPerSecond = 1 // of one kind
 	tellBurst     = 100
@@ -18,9 +18,8 @@ const (
 	maxTold = 1000 // objects that are remembered
 )
 
-// allowance limits the lines to log: so many for each kind of objects, so that pods do not keep an InferencePool from
-// being told of, and so much of each object, so that one does not keep the others from it. It is safe for concurrent
-// use.
+// allowance limits the lines in the log: by kind, so that pods do not suppress lines about an InferencePool, and by
+// object, so that one object does not suppress the others. It is safe for concurrent use.
 type allowance struct {
 	mu      sync.Mutex
 	kinds   map[string]flowcontrol.RateLimiter
@@ -31,7 +30,7 @@ func newAllowance() *allowance {
 	return &allowance{kinds: map[string]flowcontrol.RateLimiter{}, objects: map[types.UID]flowcontrol.RateLimiter{}}
 }
 
-// allows reports whether something may be told of an object now, which is then taken as told.
+// allows reports whether a line about an object may be logged now, and counts it.
 func (a *allowance) allows(kind string, uid types.UID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,7 +39,7 @@ func (a *allowance) allows(kind string, uid types.UID) bool {
 	}
 	if a.objects[uid] == nil {
 		if len(a.objects) == maxTold {
-			clear(a.objects) // the kind's limit holds
+			clear(a.objects) // the kind's limit still applies
 		}
 		a.objects[uid] = flowcontrol.NewTokenBucketRateLimiter(tellPerSecondOfOne, tellBurstOfOne)
 	}

@@ -12,34 +12,34 @@ import (
 
 // The annotations of pods that Weir reads.
 const (
-	// AnnotationSlots is the number of requests that the model server at each port of the pod runs at once, as slots in an
-	// endpoints file.
+	// AnnotationSlots is the number of requests that the model server at each port of the pod runs at once, like slots
+	// in an endpoints file.
 	AnnotationSlots = "weir.dev/slots"
 	// AnnotationModels are the names of the models that the pod serves, separated by commas; without it, any.
 	AnnotationModels = "weir.dev/models"
-	// AnnotationMaxBatchedTokens is the number of tokens that the model server at each port of the pod processes in one step,
-	// as maxBatchedTokens in an endpoints file.
+	// AnnotationMaxBatchedTokens is the number of tokens that the model server at each port of the pod processes in one
+	// step, like maxBatchedTokens in an endpoints file.
 	AnnotationMaxBatchedTokens = "weir.dev/max-batched-tokens"
-	// AnnotationCapabilities names the abilities of the pod's engines besides text, as capabilities in an endpoints
-	// file, separated by commas; without it, everything, and with "" nothing.
+	// AnnotationCapabilities names the abilities of the pod's engines besides text, separated by commas, like
+	// capabilities in an endpoints file; without it all, and with "" none.
 	AnnotationCapabilities = "weir.dev/capabilities"
-	// AnnotationLabels are the labels of the pod's endpoints that requests may require, as NAME=VALUE separated by commas, and
-	// AnnotationTaints their taints, separated by commas: as labels and taints in an endpoints file.
+	// AnnotationLabels are the labels of the pod's endpoints that requests may require, as NAME=VALUE separated by
+	// commas, and AnnotationTaints their taints, separated by commas, like labels and taints in an endpoints file.
 	AnnotationLabels = "weir.dev/labels"
 	AnnotationTaints = "weir.dev/taints"
-	// AnnotationPriority is what the operator prefers the pod's endpoints by, as priority in an endpoints file.
+	// AnnotationPriority is the operator's priority of the pod's endpoints, like priority in an endpoints file.
 	AnnotationPriority = "weir.dev/priority"
 )
 
-// LabelRole is the label of pods with the role of their engines, as llm-d has it: decode, prefill, both (or prefill-decode)
-// or encode, and those with encode besides. Without it, both.
+// LabelRole is llm-d's label of pods with the role of their engines: decode, prefill, both (or prefill-decode) or
+// encode, or one of these combined with encode. Without it, both.
 const LabelRole = "llm-d.ai/role"
 
 // Limits of AnnotationModels, beyond which it is ignored. An annotation may have 256 KiB, and a pool 2,000 pods.
 const (
 	maxModels      = 256
 	maxModelName   = 256     // bytes
-	maxAnnotations = 8 << 10 // bytes of one value that are kept and read
+	maxAnnotations = 8 << 10 // bytes of one value kept and read
 )
 
 // annotated is the content of a pod's annotations.
@@ -47,7 +47,7 @@ type annotated struct {
 	slots            int      // 0: unknown
 	models           []string // empty: any
 	maxBatchedTokens int      // 0: unknown
-	// lacks are the needs that its engines do not meet, where the annotation states that.
+	// lacks are the stated needs that its engines do not meet.
 	lacks       scheduling.Needs
 	lacksStated bool
 	labels      map[string]string
@@ -55,7 +55,7 @@ type annotated struct {
 	priority    int
 }
 
-// readAnnotations reads the annotations. One that is bad counts as absent, and problem says why.
+// readAnnotations reads the annotations. A bad one counts as absent, and problem has the reason.
 func readAnnotations(annotations map[string]string) (a annotated, problem string) {
 	var problems []string
 	bad := func(name, value, format string, args ...any) {
@@ -175,8 +175,8 @@ func lacksOf(value string) (scheduling.Needs, error) {
 	return lacks, nil
 }
 
-// trimAnnotations keeps the annotations that are read, as long as may be and one byte more, so that what is too long still
-// is.
+// trimAnnotations keeps the annotations that are read, truncated to one byte more than permitted, so that too long ones
+// are still detected.
 func trimAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for _, name := range []string{AnnotationSlots, AnnotationModels, AnnotationMaxBatchedTokens, AnnotationCapabilities, AnnotationLabels, AnnotationTaints, AnnotationPriority} {
@@ -195,7 +195,7 @@ func trimAnnotations(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// readRole reads the role of a pod. An engine whose role does not exist gets no requests, as at llm-d.
+// readRole reads the role of a pod. An engine with an unknown role gets no requests, as in llm-d.
 func readRole(labels map[string]string) (work scheduling.Work, problem string) {
 	role := labels[LabelRole]
 	work, known := scheduling.WorkOf(role)
@@ -205,7 +205,7 @@ func readRole(labels map[string]string) (work scheduling.Work, problem string) {
 	return work, problem
 }
 
-// trimLabels keeps the label that is read.
+// trimLabels keeps only LabelRole.
 func trimLabels(labels map[string]string) map[string]string {
 	if role, given := labels[LabelRole]; given {
 		return map[string]string{LabelRole: role}
@@ -213,7 +213,7 @@ func trimLabels(labels map[string]string) map[string]string {
 	return nil
 }
 
-// short returns the beginning of a text that somebody else wrote.
+// short returns the beginning of a text from outside.
 func short(text string) string {
 	const most = 64
 	if len(text) > most {

@@ -40,8 +40,8 @@ type source struct {
 	run  func(ctx context.Context, synced func()) error
 }
 
-// NewCluster returns a cluster that nothing is asked of yet: it succeeds without the apiserver. onSynced is called once,
-// when every source has synced.
+// NewCluster returns a cluster and sends no request: it succeeds without the apiserver. onSynced is called once, when
+// every source has synced.
 func NewCluster(cfg *rest.Config, log logr.Logger, onSynced func()) (*Cluster, error) {
 	scheme, err := NewScheme()
 	if err != nil {
@@ -56,13 +56,13 @@ func NewCluster(cfg *rest.Config, log logr.Logger, onSynced func()) (*Cluster, e
 	}
 	c.manager, err = manager.New(c.config, manager.Options{
 		Scheme: scheme, Logger: log.V(1),
-		// Weir has all of these itself.
+		// Weir has its own of all these.
 		LeaderElection: false, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", PprofBindAddress: "0",
 		GracefulShutdownTimeout: new(forever),
 		// Several pools may live in one process.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		NewClient: func(cfg *rest.Config, o client.Options) (client.Client, error) {
-			o.Cache = nil // each source has a cache of its own, of exactly what it needs
+			o.Cache = nil // each source has a cache of its own, with only the objects it needs
 			return client.New(cfg, o)
 		},
 	})
@@ -74,18 +74,19 @@ func NewCluster(cfg *rest.Config, log logr.Logger, onSynced func()) (*Cluster, e
 	return c, nil
 }
 
-// Client returns a client that reads from the apiserver, not from a cache; while that is away, reading waits for it.
+// Client returns a client that reads from the apiserver instead of a cache; while the apiserver is away, reads wait for
+// it.
 func (c *Cluster) Client() client.Client { return c.manager.GetClient() }
 
-// Add adds a source. run follows it until ctx is done, and calls synced when it is complete for the first time; an error
-// ends the program. It must be called before Run.
+// Add adds a source. run follows it until ctx is done, and calls synced when it is complete for the first time; an
+// error ends the program. Add must be called before Run.
 func (c *Cluster) Add(name string, run func(ctx context.Context, synced func()) error) {
 	c.sources = append(c.sources, source{name, run})
 	c.waiting[name] = true
 }
 
 // Run follows all sources until ctx is done, and returns after its goroutines have ended. An apiserver that does not
-// answer, or does not permit something, is no error: it is asked again.
+// answer, or forbids a request, is not an error: Run asks it again.
 func (c *Cluster) Run(ctx context.Context) error {
 	err := c.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		parts, ctx := errgroup.WithContext(ctx)

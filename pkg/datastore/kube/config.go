@@ -11,17 +11,17 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// MaxPorts is the largest number of ports of a pod, each of which is an endpoint; InferencePool's limit.
+// MaxPorts is the largest number of ports of a pod, InferencePool's limit. Each port is an endpoint.
 const MaxPorts = 8
 
 // Config selects the pods of the pool: by an InferencePool, or by Selector and Ports.
 type Config struct {
-	// Namespace is that of the pods, and of the InferencePool.
+	// Namespace is the namespace of the pods and of the InferencePool.
 	Namespace string
 	// Pool is the name of the InferencePool; empty: there is none. Group is its API group.
 	Pool, Group string
-	// Selector is a label selector in Kubernetes' notation; empty: there is a Pool. Ports are the ports of the pods that it
-	// selects, 1 to MaxPorts of them.
+	// Selector is a label selector in Kubernetes' notation; empty: there is a Pool. Ports are the ports of the selected
+	// pods, 1 to MaxPorts of them.
 	Selector string
 	Ports    []int
 }
@@ -56,8 +56,8 @@ func (c Config) Validate() error {
 	return ps.Err()
 }
 
-// selectorOf parses a label selector. One that selects everything is refused: it is a mistake, and would send requests to
-// every pod of the namespace.
+// selectorOf parses a label selector. It refuses a selector of everything: that is a mistake, and would send requests
+// to every pod of the namespace.
 func selectorOf(text string) (labels.Selector, error) {
 	selector, err := labels.Parse(text)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
 
-// Connect returns how to reach the apiserver: as the kubeconfig file says, or if the path is empty as $KUBECONFIG, the
-// service account of the pod or the user's own file says, in this order.
+// Connect returns the configuration for reaching the apiserver: from the kubeconfig file, or if the path is empty from
+// $KUBECONFIG, the pod's service account or the user's own file, in this order.
 func Connect(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig

@@ -25,20 +25,22 @@ type Following struct {
 	// Labels and Fields select among the objects; nil: all.
 	Labels labels.Selector
 	Fields fields.Selector
-	// Trim removes the unneeded parts of an object before it is kept in memory; nil: only the managed fields are.
+	// Trim removes unneeded parts of an object before it is kept in memory; nil removes only the managed fields.
 	Trim func(client.Object)
-	// Changed is called with every object at first, and with each that is new or has changed. It must not change it.
+	// Changed is called with every object at first, and then with each new or changed object. It must not change the
+	// object.
 	Changed func(client.Object)
-	// Gone is called with each object that is deleted or not selected any more; with one that another of its name has
-	// replaced, before Changed is called with that one.
+	// Gone is called with each object that is deleted or no longer selected. For an object replaced by another of its
+	// name, it is called before Changed with the new one.
 	Gone func(client.Object)
-	// Synced is called once, after Changed was called with every object that there was at first.
+	// Synced is called once, after Changed was called with every initial object.
 	Synced func()
-	// Lacking, if set, is called when the apiserver does not know the kind, once; it is asked again until it does.
+	// Lacking, if set, is called once if the apiserver does not know the kind. The apiserver is asked again until it
+	// does.
 	Lacking func()
 }
 
-// learnAgain is the time after a failure until the apiserver is asked again for a kind.
+// learnAgain is the time after a failure until the next request for a kind.
 const learnAgain = 2 * time.Second
 
 // Follow follows objects until ctx is done; it returns after its goroutines have ended. It begins once the service account
@@ -68,7 +70,7 @@ func (c *Cluster) Follow(ctx context.Context, f Following) error {
 	defer running.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	running.Go(func() { _ = objects.Start(ctx) }) // it returns nil
+	running.Go(func() { _ = objects.Start(ctx) }) // Start returns nil
 	informer := c.informer(ctx, objects, f)
 	if informer == nil {
 		return nil
@@ -113,7 +115,7 @@ func (c *Cluster) informer(ctx context.Context, objects cache.Cache, f Following
 func (f *Following) trim(object any) (any, error) {
 	o, ok := object.(client.Object)
 	if !ok {
-		return object, nil // the last state of a deleted object, which was trimmed before
+		return object, nil // the last state of a deleted object, already trimmed
 	}
 	o.SetManagedFields(nil)
 	if f.Trim != nil {
@@ -127,7 +129,7 @@ func (f *Following) events() toolscache.ResourceEventHandler {
 		AddFunc: func(o any) { f.Changed(o.(client.Object)) },
 		UpdateFunc: func(before, now any) {
 			was, is := before.(client.Object), now.(client.Object)
-			// For an informer an object is its name: after a relist a replacement is an update.
+			// An informer identifies objects by name: after a relist a replacement looks like an update.
 			if was.GetUID() != is.GetUID() {
 				f.Gone(was)
 			}

@@ -8,13 +8,13 @@ import (
 	libraries "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// withoutProcess removes the metrics from the libraries' registry that a program's own registry has anyway.
+// withoutProcess removes the process metrics from the libraries' registry, since a program's own registry has them.
 var withoutProcess = sync.OnceFunc(func() {
 	libraries.Registry.Unregister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	libraries.Registry.Unregister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)))
 })
 
-// Gatherer returns the metrics of controller-runtime and client-go, which are global, without those of the process.
+// Gatherer returns the global metrics of controller-runtime and client-go, without the process metrics.
 func Gatherer() prometheus.Gatherer {
 	withoutProcess()
 	return libraries.Registry

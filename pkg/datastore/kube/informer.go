@@ -13,8 +13,8 @@ import (
 
 var errNoList = errors.New("the answer to a list is not a list of this kind")
 
-// newInformer is toolscache.NewSharedIndexInformer, but for what is no list of the kind: client-go takes any JSON object
-// for an empty list, and so a wrong answer of something before the apiserver would empty the pool.
+// newInformer is toolscache.NewSharedIndexInformer, but refuses answers that are not a list of the kind: client-go
+// takes any JSON object as an empty list, so a wrong answer of a proxy would empty the pool.
 func newInformer(
 	from toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {

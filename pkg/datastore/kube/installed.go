@@ -12,10 +12,10 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
 
-// installed has the resources that the apiserver knows, and whether they have a status of their own.
+// installed has the apiserver's resources, and whether they have a status subresource.
 type installed map[schema.GroupVersionResource]bool
 
-// look asks the apiserver for its kinds in the groups of the resources that name objectives and models.
+// look asks the apiserver for the kinds in the groups of objectives and models.
 func (c *Cluster) look(ctx context.Context) (installed, error) {
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, c.manager.GetHTTPClient())
 	if err != nil {

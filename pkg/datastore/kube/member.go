@@ -17,21 +17,20 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// member has the parts of a pod that matter here.
+// member has the relevant parts of a pod.
 type member struct {
 	uid     types.UID
 	created time.Time
-	address netip.Addr // invalid: it has none yet, or a bad one
+	address netip.Addr // invalid: missing or bad
 	ready   bool
 	annotated
 	work    scheduling.Work
-	problem string // the problems of its annotations, its label or its address; empty: nothing
+	problem string // problems of its annotations, its label or its address; empty: none
 }
 
-// memberOf returns the parts of a pod that matter here. It is ready if its condition Ready says so and it does not end:
-// from the moment its deletion is asked for it gets no new requests, also while it is Ready. Its address is
-// status.podIP, the first of status.podIPs, which is of the cluster's first family of addresses, to which gateways
-// route.
+// memberOf returns the relevant parts of a pod. The pod is ready if its condition Ready is true and it is not being
+// deleted: from the deletion timestamp on it gets no new requests, even while it is Ready. Its address is status.podIP,
+// the first of status.podIPs: it is of the cluster's first address family, to which gateways route.
 func memberOf(pod *corev1.Pod) member {
 	m := member{uid: pod.UID, created: pod.CreationTimestamp.Time}
 	m.annotated, m.problem = readAnnotations(pod.Annotations)
@@ -54,9 +53,9 @@ func memberOf(pod *corev1.Pod) member {
 	return m
 }
 
-// isOfAPod reports whether an address may be a pod's, as Kubernetes has it for EndpointSlices: whoever can write a pod's
-// status must not send requests to a cloud's metadata service (169.254.169.254). Loopback addresses are allowed, for
-// everything on one machine.
+// isOfAPod reports whether an address may be a pod's, by Kubernetes' rules for EndpointSlices: a writer of a pod's
+// status must not be able to send requests to a cloud's metadata service (169.254.169.254). Loopback addresses are
+// permitted, for setups on one machine.
 func isOfAPod(address netip.Addr) bool {
 	return !address.IsUnspecified() && !address.IsMulticast() && !address.IsLinkLocalUnicast()
 }
@@ -67,13 +66,13 @@ func (m *member) equal(o *member) bool {
 		m.work == o.work && slices.Equal(m.models, o.models) && m.lacks == o.lacks && m.lacksStated == o.lacksStated && m.problem == o.problem
 }
 
-// olderFirst orders members as datastore.Store.Set wants them.
+// olderFirst orders members for datastore.Store.Set.
 func olderFirst(a, b *member) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.uid, b.uid))
 }
 
-// endpoints appends the member's endpoints, one for each port. Its identity is the UID: a pod of the same name, or with
-// the same address, is another one.
+// endpoints appends the member's endpoints, one for each port. Their identity is the pod's UID: a new pod with the same
+// name or address is another endpoint.
 func (m *member) endpoints(to []scheduling.Endpoint, ports []int) []scheduling.Endpoint {
 	if !m.address.IsValid() {
 		return to

@@ -15,21 +15,21 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// members are the pods that one selector names, followed.
+// members follows the pods of one selector.
 type members struct {
 	// Immutable.
 	selector string
 	stop     context.CancelFunc
-	changed  func() // called without mu held when something that matters has changed
+	changed  func() // called without mu held after a relevant change
 
 	mu     sync.Mutex
 	synced bool
 	byUID  map[types.UID]*member
-	sorted []*member // the same, the oldest first; nil: to be made
+	sorted []*member // the same, the oldest first; nil: not sorted yet
 }
 
-// followMembers follows the pods that a selector names until stop is called or ctx is done. Its goroutines are counted
-// in running.
+// followMembers follows the pods of a selector until stop is called or ctx is done. Its goroutines are counted in
+// running.
 func (s *Source) followMembers(ctx context.Context, running *sync.WaitGroup, selector labels.Selector, text string) *members {
 	ctx, stop := context.WithCancel(ctx)
 	m := &members{selector: text, stop: stop, changed: s.awaken, byUID: map[types.UID]*member{}}
@@ -47,7 +47,7 @@ func (s *Source) followed(m *members, selector labels.Selector) Following {
 	return Following{
 		Object: &corev1.Pod{}, Resource: corev1.Resource("pods"), Namespace: s.config.Namespace,
 		Labels: selector,
-		// Pods that have ended and were not deleted yet: finished Jobs, evicted ones.
+		// Excluded are ended pods not yet deleted: finished Jobs, evicted pods.
 		Fields: fields.AndSelectors(
 			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed))),
@@ -64,7 +64,7 @@ func (s *Source) followed(m *members, selector labels.Selector) Following {
 	}
 }
 
-// set replaces the state of a pod, and reports whether it has a problem that was not known.
+// set replaces the state of a pod, and reports whether it has a new problem.
 func (m *members) set(now *member) (problem bool) {
 	m.mu.Lock()
 	before := m.byUID[now.uid]
@@ -100,7 +100,7 @@ func (m *members) complete() bool {
 	return m.synced
 }
 
-// endpoints returns the pods' endpoints, those of the oldest first.
+// endpoints returns the pods' endpoints, the oldest pod's first.
 func (m *members) endpoints(ports []int) []scheduling.Endpoint {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 	"github.com/weir-epp/weir/internal/names"
 )
 
-// nameKind is a kind of resources that name something, followed in one of its groups.
+// nameKind follows a kind of resources with names, in one of its groups.
 type nameKind struct {
 	// Immutable.
 	kind, resource string
-	groups         []groupOfKind // the first that is installed counts
+	groups         []groupOfKind // the first installed one counts
 	changed        func()
 
 	// Owned by the goroutine of Names.run.
 	next   *nameList // of another group, until it is complete
-	absent int       // how many looks in a row have not found the group that is followed
-	twice  bool      // it was logged that the kind is installed in two groups
+	absent int       // consecutive checks that have not found the followed group
+	twice  bool      // it has been logged that the kind is installed in two groups
 
 	mu      sync.Mutex
 	current *nameList // nil: none is installed
@@ -35,11 +35,11 @@ type groupOfKind struct {
 	object client.Object
 }
 
-// looksUntilGone is the number of looks in a row without a kind after which its resources are forgotten: an apiserver
-// that has just started may not know it yet.
+// looksUntilGone is the number of consecutive checks without a kind after which its resources are forgotten: an
+// apiserver that has just started may not know it yet.
 const looksUntilGone = 2
 
-// nameKinds returns the kinds in the order in which names.Merge reads them.
+// nameKinds returns the kinds in the order of names.Merge.
 func nameKinds(changed func()) []*nameKind {
 	current, old := kubeapi.NamesGroupVersion, kubeapi.OldGroupVersion
 	return []*nameKind{
@@ -55,8 +55,7 @@ func nameKinds(changed func()) []*nameKind {
 	}
 }
 
-// arrange follows the group that is installed now, if it is another than before, and reports whether that changes
-// anything at once.
+// arrange follows the installed group if it has changed, and reports whether that has an immediate effect.
 func (k *nameKind) arrange(ctx context.Context, running *sync.WaitGroup, n *Names, found installed) (changed bool) {
 	var want *groupOfKind
 	have := 0
@@ -103,7 +102,7 @@ func (k *nameKind) arrange(ctx context.Context, running *sync.WaitGroup, n *Name
 	return true
 }
 
-// replace follows another list than before, and reports whether there was one.
+// replace follows another list, and reports whether there was one before.
 func (k *nameKind) replace(by *nameList) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -115,7 +114,7 @@ func (k *nameKind) replace(by *nameList) bool {
 	return before != nil
 }
 
-// advance takes the next group's resources once they are complete, and reports whether there is nothing to wait for.
+// advance takes the next group's resources once they are complete, and reports whether none is pending.
 func (k *nameKind) advance(log logr.Logger) bool {
 	if k.next == nil {
 		return true
@@ -129,7 +128,7 @@ func (k *nameKind) advance(log logr.Logger) bool {
 	return true
 }
 
-// addTo adds the resources that are known.
+// addTo adds the known resources.
 func (k *nameKind) addTo(r *names.Resources) {
 	if k.current == nil { // only this goroutine replaces it
 		return
@@ -150,7 +149,7 @@ func (k *nameKind) addTo(r *names.Resources) {
 	}
 }
 
-// find returns a resource, the group it is of, and whether its kind has a status; nil if there is none of the name.
+// find returns a resource, its group, and whether its kind has a status; nil if there is none of that name.
 func (k *nameKind) find(name string) (o client.Object, group schema.GroupVersion, hasStatus bool) {
 	k.mu.Lock()
 	list := k.current

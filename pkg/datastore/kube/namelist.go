@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
 
-// nameList has the resources of one kind in one group, followed.
+// nameList follows the resources of one kind in one group.
 type nameList struct {
 	// Immutable.
 	group     *groupOfKind
@@ -78,7 +78,8 @@ func (l *nameList) find(name string) client.Object {
 	return l.byName[name]
 }
 
-// trimNames removes the unread parts: all metadata but identity, age and generation, and all conditions but Accepted.
+// trimNames removes the unread parts: all metadata except identity, age and generation, and all conditions except
+// Accepted.
 func trimNames(o client.Object) {
 	o.SetLabels(nil)
 	o.SetAnnotations(nil)

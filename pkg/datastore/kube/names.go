@@ -11,31 +11,29 @@ import (
 )
 
 const (
-	// lookInterval is the time between two looks at which CRDs are installed. Watching CRDs would need permissions in the
-	// whole cluster; everybody may look.
+	// lookInterval is the time between two checks of the installed CRDs. Watching CRDs would need cluster-wide
+	// permissions; discovery needs none.
 	lookInterval = 10 * time.Second
-	// gatherChanges is the time for which changes of resources are gathered before they are used; if using them takes
-	// long, it is gatherTimes as long as the last time: strangers' resources that are large and never rest cost a part
-	// of a processor.
+	// gatherChanges is the time for which changes of resources are gathered before use. If the last use took long, it
+	// is gatherTimes as long, so that strangers' large and ever-changing resources cost only a part of a CPU.
 	gatherChanges = 50 * time.Millisecond
 	gatherTimes   = 4
 	maxGathering  = 10 * time.Second
 )
 
-// NamesConfig says whose names to follow, and for whom.
+// NamesConfig configures Names.
 type NamesConfig struct {
-	// Namespace is that of the pool and its resources.
+	// Namespace is the namespace of the pool and its resources.
 	Namespace string
-	// Use is called with all resources when they have been read, and again each time they have changed. It must not change
-	// them.
+	// Use is called with all resources once they have been read, and again after each change. It must not change them.
 	Use func(names.Resources)
-	// Leads reports whether this replica writes the result for each resource; nil: it does.
+	// Leads reports whether this replica writes the result for each resource; nil means yes.
 	Leads func() bool
 }
 
 // Names is the source of objectives and models: it follows the InferenceObjectives, InferenceModelRewrites and
-// InferenceModels of a namespace, those whose CRDs are installed, also if one is installed or removed later. Of a kind
-// that is installed in two groups it follows the first.
+// InferenceModels of a namespace. It follows the kinds with an installed CRD, even one installed or removed later, and
+// the first of two installed groups.
 type Names struct {
 	// Immutable.
 	cluster  *Cluster
@@ -46,7 +44,7 @@ type Names struct {
 	kinds    []*nameKind
 }
 
-// NewNames adds the resources of a namespace that name objectives and models to a cluster's sources.
+// NewNames adds a namespace's resources for objectives and models to a cluster's sources.
 func NewNames(cluster *Cluster, config NamesConfig, log logr.Logger) *Names {
 	n := &Names{cluster: cluster, config: config, log: log, wake: make(chan struct{}, 1)}
 	n.kinds = nameKinds(func() { awaken(n.wake) })
@@ -103,7 +101,7 @@ func (n *Names) run(ctx context.Context, synced func()) error {
 	}
 }
 
-// look says which kinds are installed: at once, then each lookInterval.
+// look sends the installed kinds: at once, then every lookInterval.
 func (n *Names) look(ctx context.Context, looks chan<- installed) {
 	for {
 		wait := lookInterval
@@ -123,7 +121,7 @@ func (n *Names) look(ctx context.Context, looks chan<- installed) {
 	}
 }
 
-// resources returns all that is known. It is called by the goroutine of run.
+// resources returns all known resources. It is called by the goroutine of run.
 func (n *Names) resources() (r names.Resources) {
 	for _, k := range n.kinds {
 		k.addTo(&r)

@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// forever, as a timeout, is none.
+// forever, as a timeout, means no timeout.
 const forever time.Duration = -1
 
-// Between two attempts to reach an apiserver that does not answer pass retryTime to twice that, at random, since many
-// clients wait for it.
+// retryTime is the least time between two attempts to reach a silent apiserver. The time is random, up to twice that,
+// since many clients wait for the apiserver.
 const retryTime = time.Second
 
-// callTimeout bounds a request to the apiserver other than a list or a watch: one that is never answered would end what
-// its caller has to do.
+// callTimeout bounds a request to the apiserver other than a list or a watch: without it a request that is never
+// answered would block its caller for ever.
 const callTimeout = 10 * time.Second
 
 // Lists and watches are paced: client-go asks again at once after some answers, such as 410 Gone.
@@ -32,10 +32,10 @@ const (
 	readsBurst     = 30
 )
 
-// patience is a transport to the apiserver that knows whether it answers. It repeats lists and watches that get no answer,
-// or one that only says that it is not the time for one, until they are answered: client-go would wait for up to a minute
-// between two attempts, and a pool that is out of date for longer than the apiserver was away sends requests to pods that
-// are gone. It is the outermost transport, so that each attempt has the newest token.
+// patience is a transport to the apiserver that notices whether the apiserver answers. It repeats lists and watches
+// without an answer, or with one that asks to retry, until they succeed. client-go would wait up to a minute between
+// two attempts, and a pool that stays outdated after the apiserver is back sends requests to pods that are gone. It is
+// the outermost transport, so that each attempt has the newest token.
 type patience struct {
 	next    http.RoundTripper
 	log     logr.Logger
@@ -44,7 +44,7 @@ type patience struct {
 	reads   flowcontrol.RateLimiter
 
 	mu   sync.Mutex
-	seen bool // whether there was an answer, or none
+	seen bool // whether an answer or its absence has been noted
 	down bool
 }
 
@@ -68,7 +68,7 @@ func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
 		if gone := r.Context().Err(); err != nil && gone != nil {
 			if errors.Is(gone, context.DeadlineExceeded) {
 				p.answers(false, err)
-			} // else it was given up, which says nothing of the apiserver
+			} // otherwise the caller gave up, which does not concern the apiserver
 			return nil, fmt.Errorf("kube: %w", err)
 		}
 		again := true
@@ -86,7 +86,7 @@ func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		default:
 			p.answers(true, nil)
-			again = false // client-go has to understand it
+			again = false // client-go must handle it
 		}
 		if !again || !reads || !pause(r.Context(), retryTime+rand.N(retryTime)) {
 			return response, err
@@ -97,12 +97,12 @@ func (p *patience) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// isPage reports whether an answer is text for people: then something before the apiserver has answered.
+// isPage reports whether an answer is an HTML page: then a proxy before the apiserver has answered.
 func isPage(r *http.Response) bool {
 	return strings.HasPrefix(r.Header.Get("Content-Type"), "text/html")
 }
 
-// readingOf returns which permission a request takes, and reports whether it lists or watches objects.
+// readingOf returns the permission that a request needs, and reports whether it lists or watches objects.
 func readingOf(r *http.Request) (p Permission, reads bool) {
 	before, after, found := strings.Cut(r.URL.Path, "/namespaces/")
 	if !found || r.Method != http.MethodGet {
@@ -119,7 +119,7 @@ func readingOf(r *http.Request) (p Permission, reads bool) {
 	return p, true
 }
 
-// answers notes whether the apiserver answers, and logs it if that is new.
+// answers notes whether the apiserver answers, and logs a change.
 func (p *patience) answers(does bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *patience) answers(does bool, err error) {
 	}
 }
 
-// pause waits, and reports whether ctx is still not done after that.
+// pause waits, and returns false if ctx is done before.
 func pause(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

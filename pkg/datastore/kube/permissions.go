@@ -17,11 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// askAgain is the time after a refusal until the apiserver is asked again.
+// askAgain is the time after a refusal until the next request to the apiserver.
 const askAgain = 3 * time.Second
 
-// Permission is something that Weir's service account must be allowed to do. Its Resource may name a subresource, as in
-// pods/status.
+// Permission is a permission that Weir's service account needs. Its Resource may name a subresource, as in pods/status.
 type Permission struct {
 	Verb string
 	schema.GroupResource
@@ -29,8 +28,8 @@ type Permission struct {
 	Name      string // of the one object that it is for; empty: all
 }
 
-// permissions asks the apiserver for each permission, before it is used, whether the service account has it: so what is
-// missing is known by name, and not from the failure of whatever needed it.
+// permissions asks the apiserver about each permission before it is used. So missing permissions are reported by name,
+// instead of as failures of their users.
 type permissions struct {
 	client  client.Client
 	log     logr.Logger
@@ -43,8 +42,8 @@ type permissions struct {
 
 type permission struct {
 	granted chan struct{} // closed once it is
-	doubted bool          // it was granted, and what takes it was forbidden since
-	refused bool          // it was logged to be
+	doubted bool          // it was granted, but a request that needs it was forbidden since
+	refused bool          // its refusal was logged
 }
 
 func (p *permission) isGranted() bool {
@@ -65,10 +64,10 @@ func newPermissions(c client.Client, log logr.Logger, missing *prometheus.GaugeV
 // Need returns a channel that is closed once the service account has the permission. The apiserver is asked until then.
 func (c *Cluster) Need(p Permission) <-chan struct{} { return c.permissions.need(p) }
 
-// doubt asks for a permission again that was granted: something that takes it was forbidden.
+// doubt asks again about a granted permission, because a request that needs it was forbidden.
 func (c *Cluster) doubt(p Permission) { c.permissions.doubt(p) }
 
-// needReading needs what Follow does for a kind of object.
+// needReading needs Follow's permissions for a kind of object.
 func (c *Cluster) needReading(resource schema.GroupResource, namespace string) (granted [2]<-chan struct{}) {
 	for i, verb := range []string{"list", "watch"} {
 		granted[i] = c.Need(Permission{Verb: verb, GroupResource: resource, Namespace: namespace})
@@ -113,7 +112,7 @@ func (ps *permissions) run(ctx context.Context) {
 	}
 }
 
-// ask asks for every permission that is not granted yet, and reports whether all are now.
+// ask asks about every permission not granted yet, and reports whether all are granted now.
 func (ps *permissions) ask(ctx context.Context) (all bool) {
 	all = true
 	for _, p := range ps.open() {
@@ -140,8 +139,8 @@ func (ps *permissions) ask(ctx context.Context) (all bool) {
 	return all
 }
 
-// isUnanswerable reports whether the apiserver refuses to state the service account's permissions. That anything else
-// is forbidden, such as to ask which kinds there are, says nothing of that: it may be so for a moment.
+// isUnanswerable reports whether the apiserver refuses to state the service account's permissions. Other forbidden
+// requests, such as discovery, do not count: they may fail temporarily.
 func isUnanswerable(err error) bool {
 	var refusal apierrors.APIStatus
 	if !apierrors.IsForbidden(err) || !errors.As(err, &refusal) {
@@ -151,7 +150,7 @@ func isUnanswerable(err error) bool {
 	return about != nil && about.Kind == "selfsubjectaccessreviews"
 }
 
-// open lists the permissions that are not granted or in doubt, in order.
+// open lists the permissions not granted or in doubt, in order.
 func (ps *permissions) open() []Permission {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -191,7 +190,7 @@ func (ps *permissions) answer(p Permission, allowed bool, reason string) {
 	}
 }
 
-// awaken makes the goroutine that waits for the channel, of capacity 1, go on.
+// awaken wakes the goroutine waiting for the channel, of capacity 1.
 func awaken(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore"
 )
 
-// Source keeps the endpoints of a store as the pods of the pool are.
+// Source keeps the endpoints of a store equal to the pods of the pool.
 type Source struct {
 	// Immutable.
 	cluster *Cluster
@@ -27,17 +27,17 @@ type Source struct {
 	wake    chan struct{} // of capacity 1: something has changed
 
 	mu     sync.Mutex
-	target *target // what the pool is now; nil: not known yet
-	found  bool    // the InferencePool is there
+	target *target // the present pool; nil: not known yet
+	found  bool    // the InferencePool exists
 
 	// Owned by the goroutine of run.
-	current *members // of whom the store's endpoints are
-	next    *members // those of another selector, until they are complete
+	current *members // the source of the store's endpoints
+	next    *members // the members of a new selector, until they are complete
 	begins  flowcontrol.RateLimiter
 }
 
-// Every followInterval another selector may be followed, and followBurst of them at once: each asks the apiserver for all
-// of its pods, and an InferencePool may change as often as it likes.
+// A new selector may be followed every followInterval, with bursts of followBurst: each one requests all of its pods
+// from the apiserver, and an InferencePool may change at any rate.
 const (
 	followInterval = time.Second
 	followBurst    = 5
@@ -52,7 +52,7 @@ func NewSource(cluster *Cluster, config Config, store *datastore.Store, log logr
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	// All at the start, so that all that is missing is said at once.
+	// All at the start, so that all missing permissions are reported at once.
 	cluster.needReading(corev1.Resource("pods"), config.Namespace)
 	cluster.Need(Permission{Verb: "create", GroupResource: eventsv1.Resource("events"), Namespace: config.Namespace})
 	if config.Pool == "" {
@@ -73,7 +73,7 @@ func NewSource(cluster *Cluster, config Config, store *datastore.Store, log logr
 
 func (s *Source) awaken() { awaken(s.wake) }
 
-// run passes the pods on to the store until ctx is done. However many of them change at a time, it looks at all once.
+// run passes the pods on to the store until ctx is done. For any number of simultaneous changes it reads all pods once.
 func (s *Source) run(ctx context.Context, synced func()) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -95,7 +95,7 @@ func (s *Source) run(ctx context.Context, synced func()) error {
 	}
 }
 
-// step brings the store up to date. It reports whether it knows all pods, and the wait for the next step if nothing
+// step brings the store up to date. It reports whether all pods are known, and the wait for the next step without
 // changes; 0: for ever.
 func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bool, wait time.Duration) {
 	s.mu.Lock()
@@ -165,7 +165,7 @@ func (s *Source) poolFound() bool {
 	return s.found
 }
 
-// poolChanged uses the InferencePool's present spec; if that is invalid, it goes on with the one before.
+// poolChanged uses the InferencePool's present spec, or keeps the former one if that is invalid.
 func (s *Source) poolChanged(pool *kubeapi.InferencePool, synced func()) {
 	target, err := targetOf(pool)
 	s.mu.Lock()
@@ -192,7 +192,7 @@ func (s *Source) poolChanged(pool *kubeapi.InferencePool, synced func()) {
 	synced()
 }
 
-// poolGone keeps the pods: a pool that was deleted by mistake, or to be created anew, must not end the traffic.
+// poolGone keeps the pods: deleting a pool by mistake, or to recreate it, must not end the traffic.
 func (s *Source) poolGone() {
 	s.mu.Lock()
 	s.found = false

@@ -10,12 +10,12 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
 
-// target is which pods are the pool, and where they serve.
+// target has the selector of the pool's pods, and their ports.
 type target struct {
 	selector labels.Selector
 	text     string // the selector's; equal texts mean equal selectors
 	ports    []int
-	h2c      bool // they speak HTTP/2 without TLS, and only that
+	h2c      bool // they speak only HTTP/2 without TLS
 }
 
 func newTarget(selector labels.Selector, ports []int) target {
@@ -26,8 +26,8 @@ func (t target) equal(o target) bool {
 	return t.text == o.text && slices.Equal(t.ports, o.ports) && t.h2c == o.h2c
 }
 
-// targetOf returns the target that an InferencePool describes. The apiserver checks InferencePools by the schema of
-// their CRD, but that may be another version, or somebody's own.
+// targetOf returns the target of an InferencePool. The apiserver checks InferencePools by the schema of their CRD, but
+// that may be of another version or a custom one.
 func targetOf(pool *kubeapi.InferencePool) (target, error) {
 	if len(pool.Spec.Selector.MatchLabels) == 0 {
 		return target{}, fmt.Errorf("spec.selector.matchLabels: is empty, and would select every pod")

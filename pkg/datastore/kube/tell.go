@@ -17,11 +17,10 @@ import (
 const (
 	maxNote      = 1000 // bytes of an Event's note; the API takes 1024
 	maxEventName = 253  // bytes
-	maxEvents    = 100  // that wait for the apiserver
+	maxEvents    = 100  // waiting for the apiserver
 )
 
-// telling writes Events. It only creates them, so that it needs no other permission: callers take care not to
-// repeat himself.
+// telling writes Events. It only creates them, so it needs no other permission; callers avoid repetitions.
 type telling struct {
 	client  client.Client
 	log     logr.Logger
@@ -35,13 +34,13 @@ func newTelling(c client.Client, log logr.Logger) *telling {
 	}
 }
 
-// Tell reports the problems of an object: in the log, and as an Event about it. It returns at once, and reports whether
-// it was said: if there is too much to tell, some of it is left out.
+// Tell reports the problems of an object in the log and as an Event. It returns at once. It returns false if the limit
+// of reports suppresses this one.
 func (c *Cluster) Tell(about client.Object, reason, note string) bool {
 	t := c.telling
 	gvk, err := apiutil.GVKForObject(about, c.manager.GetScheme())
 	if err != nil {
-		panic(err) // only objects of kinds that are followed are told of
+		panic(err) // only objects of followed kinds are reported
 	}
 	if !t.allowed.allows(gvk.Kind, about.GetUID()) {
 		return false

@@ -17,26 +17,25 @@ const (
 	allBlocksCleared = "AllBlocksCleared"
 )
 
-// fields are the names of an event's values in the order of a list, by its type, as vLLM wrote them until 0.29, and
-// SGLang writes them.
+// fields are the names of an event's values in the order of a list, by type, as in SGLang, and in vLLM until 0.29.
 var fields = map[string][]string{
 	blockStored:  {"block_hashes", "parent_block_hash", "token_ids", "block_size", "lora_id", "medium"},
 	blockRemoved: {"block_hashes", "medium"},
 }
 
-// mostBlock is the most tokens of a block: more is none.
+// mostBlock is the most tokens of a valid block.
 const mostBlock = 1 << 16
 
 // mostHash is the longest hash of a block, in bytes.
 const mostHash = 64
 
-// event is one event, as far as it counts.
+// event has the relevant parts of one event.
 type event struct {
 	kind   string
 	hashes []uint64 // mixed, of the sample only
 	blocks int      // all
 	size   int64
-	aside  bool // it is not about the accelerator's memory, or not about the first group
+	aside  bool // it concerns other memory than the accelerator's, or another group than the first
 }
 
 // totals are the sums of a batch.
@@ -178,7 +177,7 @@ func (c *contents) field(d *items, name string, e *event) error {
 	return d.skip(i)
 }
 
-// hashes reads a list of hashes. Those that do not belong to the sample are not kept, so at most that many are.
+// hashes reads a list of hashes. It keeps only those of the sample, so a bounded number.
 func (c *contents) hashes(d *items, i item, e *event) error {
 	if i.kind != list || i.n > d.left {
 		return errors.New("kvevents: block_hashes must be a list that its batch has room for")

@@ -9,12 +9,12 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// Config says where engines publish their events.
+// Config has the addresses of engines' publishers.
 type Config struct {
-	// Port is the port of an endpoint's publisher, 1 to 65535, or with a plus sign the number that is added to the endpoint's
-	// own port; empty: no events are followed.
+	// Port is the port of an endpoint's publisher, 1 to 65535, or with a plus sign a number added to the endpoint's own
+	// port; empty: no events are followed.
 	Port string
-	// Topic is the beginning of the topics to subscribe to; empty: all.
+	// Topic is the prefix of the topics to subscribe to; empty: all.
 	Topic string
 }
 

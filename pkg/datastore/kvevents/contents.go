@@ -3,25 +3,24 @@ package kvevents
 // samples is the largest number of known blocks of an endpoint.
 const samples = 1024
 
-// Bounds of a size: more is no cache. They keep the product of a block's tokens and the sample within 63 bits.
+// Bounds of a valid size. They keep the product of a block's tokens and the sample within 63 bits.
 const (
 	mostTokens = 1 << 40
 	mostShift  = 32
 )
 
-// contents is the content of an engine's cache, by its events. It is a value without a clock. The zero value is an
-// empty cache.
+// contents is the content of an engine's cache, from its events. It has no clock. The zero value is an empty cache.
 type contents struct {
 	next    uint64 // sequence number of the next message
 	started bool   // there was a message
 
 	known map[uint64]struct{} // mixed hashes of stored blocks that begin with shift zero bits
 	shift uint8
-	block int64 // tokens of a block: the most that was stated
-	gone  int   // blocks of known that were removed
+	block int64 // tokens of a block: the largest stated number
+	gone  int   // removed blocks of the sample
 }
 
-// sequence takes the number of a message, and reports whether others are missing before it.
+// sequence takes the number of a message, and reports whether messages are missing before it.
 func (c *contents) sequence(n uint64) (gap bool) {
 	gap = c.started && n != c.next
 	c.next, c.started = n+1, true
@@ -40,7 +39,7 @@ func (c *contents) clear() {
 // sampled reports whether the block of a mixed hash belongs to the sample.
 func (c *contents) sampled(hash uint64) bool { return hash>>(64-c.shift) == 0 }
 
-// store adds blocks of so many tokens.
+// store adds blocks of this number of tokens.
 func (c *contents) store(hashes []uint64, tokens int64) {
 	if c.known == nil {
 		c.known = map[uint64]struct{}{}

@@ -22,12 +22,12 @@ const (
 // item is the head of a value.
 type item struct {
 	kind
-	n uint64 // of a number its value in two's complement; else how many bytes, values or pairs follow
+	n uint64 // a number's value in two's complement; otherwise the number of bytes, values or pairs that follow
 }
 
 var errShort = errors.New("kvevents: a batch ends within a value")
 
-// items reads the values of one batch, and never past its end. It keeps none of them.
+// items reads the values of one batch, never past its end. It keeps none of them.
 type items struct {
 	r    *bufio.Reader
 	left uint64 // bytes of the batch
@@ -123,8 +123,8 @@ func (d *items) head() (item, error) {
 	}
 }
 
-// skip skips the rest of a value whose head is read, however deep it is: each value in it takes a byte at least, so the number of
-// values that are left has no room to overflow.
+// skip skips the rest of a value of any depth after its head. Each value in it takes at least a byte, so the number of
+// remaining values cannot overflow.
 func (d *items) skip(i item) error {
 	for values := uint64(1); ; {
 		switch values--; i.kind {
@@ -151,7 +151,7 @@ func (d *items) skip(i item) error {
 	}
 }
 
-// word reads a text of at most 32 bytes; a longer one is "", like none.
+// word reads a text of at most 32 bytes; a longer one becomes "".
 func (d *items) word(i item) (string, error) {
 	if i.kind != text || i.n > 32 {
 		return "", d.skip(i)

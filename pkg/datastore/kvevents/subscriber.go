@@ -18,14 +18,14 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Bounds of what an endpoint may cost.
+// Bounds on the cost of an endpoint.
 const (
 	mostMessage   = 64 << 20 // bytes
 	mostFrames    = 16       // of a message
 	mostTopic     = 1 << 10  // bytes
-	leastMessage  = 1 << 10  // bytes that a message counts for at least
+	leastMessage  = 1 << 10  // least counted bytes of a message
 	bytesASecond  = 8 << 20
-	burst         = time.Second      // of reading faster than that
+	burst         = time.Second      // of faster reading
 	patience      = 30 * time.Second // for a handshake, and for a message that has begun
 	leastWait     = time.Second      // between two connections
 	mostWait      = 30 * time.Second
@@ -33,29 +33,29 @@ const (
 	buffered      = 4 << 10     // bytes
 )
 
-// Reason says why a connection has failed.
+// Reason is the reason for a failed connection.
 type Reason string
 
 // Reasons.
 const (
 	Unreachable Reason = "unreachable" // no connection, or it has ended
 	BadProtocol Reason = "protocol"    // the peer is no ZeroMQ publisher
-	BadMessage  Reason = "message"     // a message that is none of KV events
+	BadMessage  Reason = "message"     // a message that is not of KV events
 )
 
 // Reasons are all reasons.
 var Reasons = []Reason{Unreachable, BadProtocol, BadMessage}
 
-// Parts are the parts of its owner that a Subscriber needs. Calls for one endpoint come from one goroutine, and stop
-// before the endpoint is no longer followed, but for one that is under way.
+// Parts are a Subscriber's calls to its owner. Calls for one endpoint come from one goroutine, and stop before the
+// endpoint is no longer followed, except for a call in progress.
 type Parts struct {
-	// Cleared is called when nothing that was known of an engine's cache is certain any more: it was cleared, or, with gap,
-	// events are missing.
+	// Cleared is called when the known content of an engine's cache is no longer valid: the cache was cleared, or, with
+	// gap, events are missing.
 	Cleared func(id scheduling.EndpointID, gap bool)
-	// Sized is called with the size of an engine's cache in tokens when it is known, and when it changes by an eighth, once a
-	// second at most.
+	// Sized is called with the size of an engine's cache in tokens once it is known, and after each change by an
+	// eighth, at most once a second.
 	Sized func(id scheduling.EndpointID, tokens int64)
-	// Blocks is called with the blocks that a message has stored and removed.
+	// Blocks is called with the numbers of blocks stored and removed by a message.
 	Blocks func(stored, removed int)
 	// Failed is called for every connection that fails.
 	Failed func(Reason)
@@ -80,12 +80,12 @@ type publisher struct {
 	id       scheduling.EndpointID
 	endpoint string
 	stop     context.CancelFunc // nil until Run
-	size     atomic.Int64       // the last one that was told
+	size     atomic.Int64       // the last size passed to Sized
 
 	// The rest belongs to its goroutine.
 	contents
-	toldAt time.Time // when the last size was told
-	paid   time.Time // what was read is paid for until then
+	toldAt time.Time // time of the last call of Sized
+	paid   time.Time // end of the time paid for by bytes read
 	warned bool
 	fails  int // in a row
 }
@@ -99,8 +99,8 @@ func New(config Config, parts Parts, log logr.Logger) *Subscriber {
 	}
 }
 
-// Follow follows the publishers of a snapshot's ready endpoints, and no others. An endpoint that comes back, or that
-// has another address, counts as new.
+// Follow follows the publishers of a snapshot's ready endpoints, and no others. An endpoint that returns or has a new
+// address counts as new.
 func (s *Subscriber) Follow(snapshot *scheduling.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *Subscriber) Size(id scheduling.EndpointID) int64 {
 	return 0
 }
 
-// begin begins to follow a publisher, once there is a Run. The caller holds mu.
+// begin begins to follow a publisher, if Run has been called. The caller holds mu.
 func (s *Subscriber) begin(p *publisher) {
 	if s.ctx == nil || s.ctx.Err() != nil {
 		return
@@ -183,7 +183,7 @@ func (s *Subscriber) follow(ctx context.Context, p *publisher) {
 	}
 }
 
-// backoff returns the wait after a failure: twice as long after each in a row, give or take a quarter.
+// backoff returns the wait after a failure: doubled after each consecutive one, ± a quarter.
 func (p *publisher) backoff(least time.Duration) time.Duration {
 	wait := min(least<<min(p.fails-1, 16), mostWait)
 	return wait*3/4 + rand.N(wait/2+1)
@@ -253,7 +253,7 @@ func (p *publisher) pay(now time.Time, bytes uint64) time.Duration {
 	return max(0, p.paid.Sub(now))
 }
 
-// message reads one message, tells the owner its content, and returns its length.
+// message reads one message, passes its content to the owner, and returns its length.
 func (s *Subscriber) message(p *publisher, r *bufio.Reader, now time.Time) (bytes uint64, err error) {
 	var gap bool
 	var sum totals
@@ -305,7 +305,7 @@ func (s *Subscriber) message(p *publisher, r *bufio.Reader, now time.Time) (byte
 	return bytes, nil
 }
 
-// tell tells the owner a size that is new.
+// tell passes a new size to the owner.
 func (s *Subscriber) tell(p *publisher, now time.Time) {
 	size, told := p.contents.size(), p.size.Load()
 	if change := max(size-told, told-size); size == 0 || 8*change <= told || now.Sub(p.toldAt) < leastInterval {

@@ -9,17 +9,18 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// adapterMetric is the metric in whose labels a vLLM says which LoRA adapters it runs; Names.Adapters is another one's with the
-// same labels, in its place. Its value is a time: each change of the labels is another series, and the newest one counts.
+// adapterMetric is vLLM's metric with the running LoRA adapters in its labels; Names.Adapters replaces it with another
+// metric with the same labels. Its value is a time: each change of the labels makes a new series, and the newest one
+// counts.
 const adapterMetric = "vllm:lora_requests_info"
 
-// longestName is the most bytes of an adapter's name that count.
+// longestName is the longest counted name of an adapter, in bytes.
 const longestName = 256
 
-// adapterLine is the newest series on a page of the metric of adapters.
+// adapterLine is the newest series of the adapter metric on a page.
 type adapterLine struct {
 	name   string
-	wanted []label // that a series must have
+	wanted []label // required of a series
 	at     float64
 	labels []byte
 }
@@ -43,7 +44,7 @@ func (a *adapterLine) take(labels, value []byte) {
 	}
 }
 
-// state returns the state by the series; nil: none.
+// state returns the state from the series; nil: none.
 func (a *adapterLine) state() *scheduling.AdapterState {
 	if len(a.labels) == 0 {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// abilities is the part of a list's entry that states a model's abilities. Engines and gateways state it in several
-// forms: llama.cpp and Ollama as a list of words, Mistral and MindRouter as an object of words and booleans, others as
-// modalities and parameters. What is in no such form states nothing.
+// abilities is the part of a list's entry with a model's abilities. Engines and gateways state them in several forms:
+// llama.cpp and Ollama as a list of words, Mistral and MindRouter as an object of words and booleans, others as
+// modalities and parameters. Other forms are ignored.
 type abilities struct {
 	Capabilities json.RawMessage `json:"capabilities"`
 	Architecture json.RawMessage `json:"architecture"`
@@ -25,10 +25,10 @@ var words = [...][]string{
 	{"structured_output", "structured_outputs", "response_format", "json_mode", "json_schema", "tools", "function_calling"},
 }
 
-// Modalities of a prompt, of which a list of modalities has all.
+// The modalities of a prompt. A list of modalities is complete.
 const modalities = scheduling.NeedImage | scheduling.NeedAudio | scheduling.NeedVideo
 
-// lacks returns the needs that a model does not meet, as far as that is stated.
+// lacks returns the stated needs that a model does not meet.
 func (a *abilities) lacks() (lacks scheduling.Needs) {
 	if list, ok := listOf(a.Capabilities); ok { // such lists say nothing of structured output: engines that have it do not list it
 		lacks |= without(list) &^ scheduling.NeedStructured
@@ -49,7 +49,7 @@ func (a *abilities) lacks() (lacks scheduling.Needs) {
 	var architecture struct {
 		Input json.RawMessage `json:"input_modalities"`
 	}
-	_ = json.Unmarshal(a.Architecture, &architecture) // what cannot be read states nothing
+	_ = json.Unmarshal(a.Architecture, &architecture) // an unreadable value states nothing
 	if list, ok := listOf(architecture.Input); ok {
 		lacks |= without(list) & modalities
 	}
@@ -59,7 +59,7 @@ func (a *abilities) lacks() (lacks scheduling.Needs) {
 	return lacks
 }
 
-// listOf returns a list of words that is not empty.
+// listOf returns a non-empty list of words.
 func listOf(text json.RawMessage) (list []string, ok bool) {
 	err := json.Unmarshal(text, &list)
 	return list, err == nil && len(list) > 0
@@ -75,15 +75,15 @@ func without(list []string) (lacks scheduling.Needs) {
 	return lacks
 }
 
-// loading is the part of a list's entry that states whether a model is loaded, of engines that load models when they are asked
-// for: llama.cpp's router states a status, LM Studio a state, others a boolean.
+// loading is the part of a list's entry that states whether a model is loaded, in engines that load models on demand:
+// llama.cpp's router has a status, LM Studio a state, others a boolean.
 type loading struct {
 	Status json.RawMessage `json:"status"`
 	State  json.RawMessage `json:"state"`
 	Loaded json.RawMessage `json:"loaded"`
 }
 
-// unloaded reports whether the model is not loaded. What states nothing is loaded.
+// unloaded reports whether the model is stated as not loaded.
 func (l *loading) unloaded() bool {
 	var status struct {
 		Value string `json:"value"`

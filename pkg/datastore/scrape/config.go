@@ -11,29 +11,29 @@ import (
 type Config struct {
 	// Path is the path of the metrics page, with a leading slash; empty: nothing is read.
 	Path string
-	// Others are further paths, tried in turn where Path has no page that can be read.
+	// Others are further paths, tried in turn if Path has no readable page.
 	Others []string
-	// Port is the port of the page; 0: that of the endpoint.
+	// Port is the port of the page; 0: the endpoint's own.
 	Port int
 	// Scheme is http or https, and Insecure accepts any certificate.
 	Scheme   string
 	Insecure bool
-	// Interval is the time from the start of one scrape of an endpoint to the start of its next, 100 ms to 1 min, give or take
-	// a tenth.
+	// Interval is the time from the start of one scrape of an endpoint to the start of its next, 100 ms to 1 min, ± a
+	// tenth.
 	Interval time.Duration
 	// Timeout bounds one scrape; it is more than 0.
 	Timeout time.Duration
 	// MostBytes bounds a page.
 	MostBytes int64
-	// Names are metrics of engines that are not known by name; they go before those that are.
+	// Names are metrics of unknown engines; they take precedence over known metrics.
 	Names Names
 }
 
 // Names are names of metrics, each as NAME or NAME{LABEL="VALUE",…}; empty: none.
 type Names struct {
-	// Running and Waiting are gauges of requests, CacheUsed one from 0 to 1. CacheInfo has the labels block_size and
-	// num_gpu_blocks. Adapters has the labels running_lora_adapters, waiting_lora_adapters and max_lora, and is read in place
-	// of vllm:lora_requests_info.
+	// Running and Waiting are gauges of requests, CacheUsed a gauge from 0 to 1. CacheInfo has the labels block_size
+	// and num_gpu_blocks. Adapters has the labels running_lora_adapters, waiting_lora_adapters and max_lora, and
+	// replaces vllm:lora_requests_info.
 	Running, Waiting, CacheUsed, CacheInfo, Adapters string
 }
 
@@ -68,7 +68,7 @@ func (c Config) Validate() error {
 	return ps.Err()
 }
 
-// named is a name with the field that has it.
+// named is a name with its field.
 type named struct{ field, text string }
 
 // all lists the names that are given.

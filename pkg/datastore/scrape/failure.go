@@ -7,18 +7,18 @@ import (
 	"net"
 )
 
-// Reason is why a page could not be read. It labels the failures in metrics.
+// Reason is the reason why a page could not be read. It labels the failures in metrics.
 type Reason string
 
 // The reasons.
 const (
 	Unreachable   Reason = "unreachable"     // no connection, or it broke
-	Slow          Reason = "slow"            // not whole within Config.Timeout
+	Slow          Reason = "slow"            // not complete within Config.Timeout
 	BadStatus     Reason = "status"          // an HTTP status other than 200
-	HTML          Reason = "html"            // a page for people
+	HTML          Reason = "html"            // an HTML page
 	TooLarge      Reason = "too-large"       // more than Config.MostBytes, or too many series
-	BadValue      Reason = "bad-value"       // a known metric has no number, or none that can be
-	NoKnownMetric Reason = "no-known-metric" // no engine that is known
+	BadValue      Reason = "bad-value"       // a known metric has no valid number
+	NoKnownMetric Reason = "no-known-metric" // no known engine
 )
 
 // Reasons lists all of them.

@@ -23,7 +23,7 @@ func newFetcher(config Config) *fetcher {
 	return &fetcher{
 		config: config,
 		transport: &http.Transport{
-			Proxy:               nil, // endpoints are asked directly, whatever the environment says
+			Proxy:               nil, // endpoints are asked directly, without the environment's proxy
 			MaxIdleConnsPerHost: 1,
 			IdleConnTimeout:     4*config.Interval + config.Timeout,
 			DisableCompression:  true,
@@ -34,7 +34,7 @@ func newFetcher(config Config) *fetcher {
 	}
 }
 
-// urlOf returns where an endpoint has its page, or may have it: attempt is the number of earlier ones in vain.
+// urlOf returns the URL of an endpoint's page; attempt is the number of failed attempts.
 func (f *fetcher) urlOf(address string, attempt int) string {
 	if f.config.Port != 0 {
 		at := scheduling.ParseHostPort(address)
@@ -64,7 +64,7 @@ func (f *fetcher) fetch(ctx context.Context, url string) (Reading, error) {
 	return reading, nil
 }
 
-// acceptable returns why an answer is no page.
+// acceptable returns the reason why an answer is not a page.
 func (f *fetcher) acceptable(response *http.Response) error {
 	switch media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); {
 	case response.StatusCode != http.StatusOK:

@@ -2,7 +2,7 @@ package scrape
 
 import "time"
 
-// How long a reading counts, and when nothing of it is left.
+// The time for which a reading counts, and the time after which it is forgotten.
 const (
 	fresh     = 3 * time.Second
 	forgotten = 10 * time.Second
@@ -11,21 +11,21 @@ const (
 // kept is the number of scrapes whose least difference is the foreign load.
 const kept = 3
 
-// load is the foreign load of one endpoint. It is a value without a clock.
+// load is the foreign load of one endpoint. It has no clock.
 type load struct {
 	differences [kept]int // of the last scrapes; the newest is at (n−1) % kept
 	n           int       // scrapes so far
 	at          time.Time // of the newest
 }
 
-// observe records a scrape at now: the requests that the engine has counted, and Weir's own at the scrape's start and end.
+// observe records a scrape at now: the engine's count of requests, and Weir's own counts at the scrape's start and end.
 func (l *load) observe(now time.Time, counted, ownBefore, ownAfter int) {
 	l.differences[l.n%kept] = counted - min(ownBefore, ownAfter)
 	l.n++
 	l.at = now
 }
 
-// foreign returns the foreign load at now: 0 until three scrapes agree that there is some.
+// foreign returns the foreign load at now: 0 until three scrapes agree on some.
 func (l *load) foreign(now time.Time) int {
 	if l.n < kept {
 		return 0
@@ -50,5 +50,5 @@ func (l *load) foreign(now time.Time) int {
 // known reports whether the newest reading still counts.
 func (l *load) known(now time.Time) bool { return l.n > 0 && now.Sub(l.at) < fresh }
 
-// over reports whether nothing of the readings is left.
+// over reports whether the readings are forgotten.
 func (l *load) over(now time.Time) bool { return l.n == 0 || now.Sub(l.at) >= forgotten }

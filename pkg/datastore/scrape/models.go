@@ -18,18 +18,18 @@ const (
 	listInterval = 30 * time.Second
 	mostList     = 1 << 20 // bytes of a list
 	mostModels   = 4096    // of a list
-	longestModel = 1 << 30 // tokens; a longer one is no length
+	longestModel = 1 << 30 // tokens; a longer one is invalid
 )
 
 // Listing is the content of an endpoint's list of models.
 type Listing struct {
-	// Longest is the longest context of any of them in tokens; 0: none is stated.
+	// Longest is the longest stated context of any model, in tokens; 0: none is stated.
 	Longest int64
-	// Adapters are the models that are LoRA adapters: those with a parent.
+	// Adapters are the LoRA adapters: the models with a parent.
 	Adapters []string
-	// Lacks are the needs that none of the models meets, adapters apart; what is not stated is met.
+	// Lacks are the needs that none of the models meets, ignoring adapters; unstated needs are met.
 	Lacks scheduling.Needs
-	// Unloaded are the models that are not loaded, by their own statement, ascending; nil: all are, or nothing is stated.
+	// Unloaded are the models stated as not loaded, ascending; nil: none is.
 	Unloaded []string
 }
 
@@ -37,7 +37,7 @@ func (l *Listing) equal(o *Listing) bool {
 	return l.Longest == o.Longest && l.Lacks == o.Lacks && slices.Equal(l.Unloaded, o.Unloaded) && slices.Equal(l.Adapters, o.Adapters)
 }
 
-// root returns where an endpoint serves requests.
+// root returns the URL where an endpoint serves requests.
 func (f *fetcher) root(address string) string {
 	scheme := f.config.Scheme
 	if f.config.Port != 0 {
@@ -123,8 +123,8 @@ func listingOf(text []byte) (l Listing, err error) {
 	return l, nil
 }
 
-// list reads the list of models of a target whose turn it is, and its engine's statement of slots. An unreadable list
-// changes nothing: the endpoint keeps its earlier statements. It is called by the target's scrape.
+// list reads a due target's list of models, and its engine's statement of slots. An unreadable list changes nothing:
+// the endpoint keeps its earlier statements. The target's scrape calls it.
 func (s *Scraper) list(ctx context.Context, t *target, answers bool) {
 	now := time.Now()
 	if s.parts.Listed == nil || !answers || now.Before(t.list) {
@@ -158,7 +158,7 @@ func (s *Scraper) listModels(ctx context.Context, t *target) {
 	}
 }
 
-// answers reports whether a server answers, however wrong.
+// answers reports whether a server answers, even with an error.
 func answers(err error) bool {
 	switch reasonOf(err) {
 	case Unreachable, Slow:
@@ -168,7 +168,7 @@ func answers(err error) bool {
 	}
 }
 
-// get asks for a page that is no HTML. The caller closes the body.
+// get requests a page that is not HTML. The caller closes the body.
 func (f *fetcher) get(ctx context.Context, url, accept string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// maxSeries is the number of series of known metrics that a page may have: more than ranks and models of any engine.
+// maxSeries is the most series of known metrics on a page: more than the ranks and models of any engine.
 const maxSeries = 512
 
 // page collects the quantities of one page. It is reused.
@@ -24,7 +24,7 @@ type page struct {
 	buf   []byte
 }
 
-// sighting is a series that has been seen; of two with one name and equal labels the first counts.
+// sighting is a seen series; the first of two with one name and equal labels counts.
 type sighting struct {
 	engine engine
 	what   quantity
@@ -33,14 +33,14 @@ type sighting struct {
 
 var seed = maphash.MakeSeed()
 
-// lineSize is the longest line that is read; longer ones are skipped.
+// lineSize is the longest line read; longer ones are skipped.
 const lineSize = 32 << 10
 
 func newPage(names Names) *page {
 	return &page{index: seriesOf(names), lora: lineOf(names.Adapters), buf: make([]byte, lineSize)}
 }
 
-// read reads a page of at most so many bytes, in Prometheus' text format or OpenMetrics.
+// read reads a page of at most most bytes, in Prometheus' text format or OpenMetrics.
 func (p *page) read(r io.Reader, most int64) (Reading, error) {
 	p.found, p.seen, p.begun = [numEngines]sums{}, p.seen[:0], false
 	p.lora.begin()
@@ -81,8 +81,8 @@ func (p *page) read(r io.Reader, most int64) (Reading, error) {
 	}
 }
 
-// result returns the page's reading: by configured names, and where there are none by those of the first engine whose
-// metrics have the number of requests.
+// result returns the page's reading: by configured names, or without any by the metrics of the first engine that give
+// the number of requests.
 func (p *page) result() (Reading, error) {
 	own := &p.found[configured]
 	for e := range numEngines {
@@ -204,7 +204,7 @@ func closing(text []byte) int {
 	return -1
 }
 
-// haveAll reports whether the labels of a series have all that are wanted.
+// haveAll reports whether the labels of a series include all wanted ones.
 func haveAll(labels []byte, wanted []label) bool {
 	for _, l := range wanted {
 		if v, ok := labelOf(labels, l.name); !ok || string(v) != l.value {
@@ -214,7 +214,7 @@ func haveAll(labels []byte, wanted []label) bool {
 	return true
 }
 
-// labelOf returns the value of a label, as it is written.
+// labelOf returns the raw value of a label.
 func labelOf(labels []byte, name string) (value []byte, ok bool) {
 	for len(labels) > 0 {
 		labels = bytes.TrimLeft(labels, ", \t")

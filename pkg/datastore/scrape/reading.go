@@ -6,23 +6,23 @@ import "github.com/weir-epp/weir/pkg/scheduling"
 type Reading struct {
 	// Engine is the name of the engine.
 	Engine string
-	// Running and Waiting are all requests in the engine's batch and in its queue. Lacking are those of Waiting that wait
-	// for room in the batch or in memory; all, if the engine tells no reasons.
+	// Running and Waiting are all requests in the engine's batch and in its queue. Lacking counts the waiters for room
+	// in the batch or in memory; all of Waiting if the engine gives no reasons.
 	Running, Waiting, Lacking int
 	// CacheUsed is the used share of the KV cache, in millionths, and CacheTokens its size in tokens.
 	CacheUsed   int32
 	CacheTokens int64
-	// Utilised is how busy its processors are, in millionths, if StatesUtilised; where no metric says so, CacheUsed.
+	// Utilised is its processors' utilisation in millionths, if StatesUtilised; without such a metric it is CacheUsed.
 	Utilised       int32
 	StatesUtilised bool
-	// Preemptions is the number of requests that the engine has preempted since its start, and Produced the number of tokens
-	// that it has generated.
+	// Preemptions is the number of requests preempted, and Produced the number of tokens generated, since the engine's
+	// start.
 	Preemptions, Produced int64
 	// Adapters is the page's state of LoRA adapters; nil: none.
 	Adapters *scheduling.AdapterState
 }
 
-// signals are the reading in the words of the scheduling.
+// signals returns the reading as scheduling.Signals.
 func (r *Reading) signals() scheduling.Signals {
 	return scheduling.Signals{
 		Known: true, Running: int32(r.Running), Waiting: int32(r.Lacking), CacheUsed: r.CacheUsed,
@@ -31,7 +31,7 @@ func (r *Reading) signals() scheduling.Signals {
 	}
 }
 
-// Bounds of what a page may say: more is no count of requests, or of tokens.
+// Bounds of valid counts of requests and of tokens on a page.
 const (
 	maxRequests = 1_000_000
 	maxCount    = 1 << 50
@@ -44,8 +44,8 @@ type sums struct {
 	known [numQuantities]bool
 }
 
-// add adds one series' value: of shares and sizes of blocks the largest counts, since each rank has its own; of all else
-// the sum.
+// add adds one series' value. For shares and sizes of blocks the largest value counts, since each rank has its own; all
+// other values are summed.
 func (s *sums) add(what quantity, value float64) {
 	if what == cacheUsed || what == blockTokens || what == utilised || what == utilisedPercent {
 		s.value[what] = max(s.value[what], value)

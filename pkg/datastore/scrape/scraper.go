@@ -17,38 +17,38 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// maxScrapes is the largest number of scrapes at once; others wait, earliest due time first. Endpoints that hang are
-// asked every 15 s, so with this limit even 1,500 of them delay nobody.
+// maxScrapes is the largest number of concurrent scrapes; others wait, earliest due time first. Hanging endpoints are
+// asked every 15 s, so with this limit even 1,500 of them delay no other endpoint.
 const maxScrapes = 256
 
-// slowest is the longest time between two scrapes of an endpoint whose page cannot be read.
+// slowest is the longest time between two scrapes of an endpoint with an unreadable page.
 const slowest = 15 * time.Second
 
-// Parts are the parts of its owner that a Scraper needs.
+// Parts are a Scraper's calls to its owner.
 type Parts struct {
 	// Own returns Weir's own count of the requests in flight at an endpoint.
 	Own func(id scheduling.EndpointID) int
-	// Told is called after every scrape of an endpoint that says something, and when what is known gets old: with its
-	// signals, and its foreign load in requests. It is called by one goroutine at a time for each endpoint, and a last time
-	// with zero values when the scraper stops to lead.
+	// Told is called with an endpoint's signals and its foreign load in requests: after every successful scrape, and
+	// when the last reading becomes old. It is called by one goroutine at a time for each endpoint, and a last time
+	// with zero values when the scraper stops leading.
 	Told func(id scheduling.EndpointID, signals scheduling.Signals, foreign int)
-	// Listed is called with the content of an endpoint's list of models, when it changes. Calls for an endpoint are as
-	// those of Told. Nil: no list is read, and no engine is asked for its slots.
+	// Listed is called with the content of an endpoint's list of models when it changes, by one goroutine at a time for
+	// each endpoint. Nil: no list is read, and no engine is asked for its slots.
 	Listed func(id scheduling.EndpointID, listing Listing)
-	// Failed is called once for every scrape that fails.
+	// Failed is called once for every failed scrape.
 	Failed func(Reason)
 }
 
 // Status is the state of an endpoint's page.
 type Status struct {
 	Reading
-	// At is when the newest page was read; zero: never.
+	// At is the time of the newest page; zero: none was read.
 	At time.Time
-	// Err is why the last scrape failed, or nil.
+	// Err is the error of the last scrape, or nil.
 	Err error
 }
 
-// Scraper reads the metrics pages of the endpoints that it follows. Its methods are safe for concurrent use.
+// Scraper reads the metrics pages of the followed endpoints. Its methods are safe for concurrent use.
 type Scraper struct {
 	config Config
 	parts  Parts
@@ -68,7 +68,7 @@ type Scraper struct {
 	mu      sync.Mutex
 	leads   bool
 	targets map[scheduling.EndpointID]*target
-	due     heap.Heap[*target] // the targets that are not being scraped
+	due     heap.Heap[*target] // targets not being scraped
 }
 
 // target is a ready endpoint.
@@ -78,27 +78,27 @@ type target struct {
 	due     time.Time
 	number  int32 // in the heap; 0 while it is being scraped
 
-	// State of the list of models, for the scrape that is under way.
-	list    time.Time // its models are not listed before
-	listing Listing   // as the owner knows it
+	// State of the list of models, for the running scrape.
+	list    time.Time // its models are not listed before this time
+	listing Listing   // as last passed to the owner
 	engine  string    // by its last page
 	slots   int32     // that the engine states; 0: none
-	absurd  bool      // a warning has said that they cannot be read
+	absurd  bool      // a warning has been logged that they are unreadable
 	lora    *scheduling.AdapterState
 
 	unloaded *scheduling.Unloaded // of the listing; equal statements are one value
 
 	status Status // this and the next are guarded by the scraper's mu
-	stop   func() // ends the scrape that is under way; nil: none is
+	stop   func() // ends the running scrape; nil: none
 
-	// telling is held while the owner is told, and guards the rest. The owner may hold a lock of its own when it calls the
-	// scraper, so the scraper's mu is acquired after telling, and never held while the owner is told.
+	// telling is held during calls to the owner, and guards the rest. The owner may hold a lock of its own when it
+	// calls the scraper, so the scraper's mu is acquired after telling, and never held during calls to the owner.
 	telling  sync.Mutex
 	load     load
 	attempt  int  // which of the paths is asked for
 	failures int  // in a row
 	warned   bool // of the failures since the last success
-	told     bool // the owner knows something other than nothing
+	told     bool // the owner has got values other than zero
 }
 
 func (t *target) Key() heap.Key { return heap.At(t.due) }
@@ -124,8 +124,8 @@ func scrapesAtOnce() int {
 	return int(max(1, min(maxScrapes, limit.Cur/8)))
 }
 
-// Follow makes the ready endpoints of a snapshot the targets. A new one is scraped within an interval; an endpoint that comes
-// back, or that has another address, counts as new.
+// Follow makes the ready endpoints of a snapshot the targets. A new one is scraped within an interval; an endpoint that
+// returns or has a new address counts as new.
 func (s *Scraper) Follow(snapshot *scheduling.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,8 @@ func (s *Scraper) somewhere() time.Duration {
 	return time.Duration(rand.Int64N(int64(s.config.Interval)))
 }
 
-// Lead sets whether the scraper leads: another replica scrapes while it does not. The readings are forgotten then.
+// Lead sets whether the scraper leads. While it does not lead, another replica scrapes, and its own readings are
+// forgotten.
 func (s *Scraper) Lead(leads bool) {
 	for _, t := range s.lead(leads) {
 		t.telling.Lock()
@@ -172,7 +173,7 @@ func (s *Scraper) Lead(leads bool) {
 	}
 }
 
-// lead sets whether the scraper leads, and returns the targets of which all has to be forgotten.
+// lead sets whether the scraper leads, and returns the targets whose state must be forgotten.
 func (s *Scraper) lead(leads bool) (forget []*target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +200,7 @@ func (s *Scraper) idle() bool {
 	return !s.leads
 }
 
-// forget forgets the state of a target, and tells the owner. The caller holds telling.
+// forget forgets the state of a target, and notifies the owner. The caller holds telling.
 func (t *target) forget(s *Scraper) {
 	t.load = load{}
 	if t.told {
@@ -232,8 +233,8 @@ func (s *Scraper) Run(ctx context.Context) {
 	due.Run(ctx, s.most, s.wake, s.next, s.scrape)
 }
 
-// next removes the target that is due from the heap and returns it. If none is due, it returns the time until the next
-// one is, or 0 if there are none.
+// next removes a due target from the heap and returns it. If none is due, it returns the time until the next one is, or
+// 0 without targets.
 func (s *Scraper) next() (*target, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +249,7 @@ func (s *Scraper) next() (*target, time.Duration) {
 	return t, 0
 }
 
-// scrape reads one target's page, and tells the owner of it.
+// scrape reads one target's page, and passes the result to the owner.
 func (s *Scraper) scrape(ctx context.Context, t *target) {
 	began := time.Now()
 	bounded, stop := context.WithTimeout(ctx, s.config.Timeout)
@@ -292,8 +293,8 @@ func (s *Scraper) scrape(ctx context.Context, t *target) {
 	}
 }
 
-// signals are a reading, and the engine's other statements, in the words of the scheduling. Equal statements of
-// adapters are one value.
+// signals returns a reading and the engine's other statements as scheduling.Signals. Equal statements of adapters share
+// one value.
 func (t *target) signals(r *Reading) scheduling.Signals {
 	if !sameAdapters(t.lora, r.Adapters) {
 		t.lora = r.Adapters
@@ -303,7 +304,7 @@ func (t *target) signals(r *Reading) scheduling.Signals {
 	return signals
 }
 
-// begins notes how to end the scrape of a target, or ends it because the target was removed.
+// begins notes the function that ends the scrape of a target, or calls it if the target was removed.
 func (s *Scraper) begins(t *target, stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,8 +313,8 @@ func (s *Scraper) begins(t *target, stop func()) {
 	}
 }
 
-// again notes the result of a scrape, and makes the target due again. It reports whether the endpoint is still followed: the
-// owner forgets one that is not.
+// again notes the result of a scrape, and makes the target due again. It reports whether the endpoint is still
+// followed; otherwise the owner has forgotten it.
 func (s *Scraper) again(t *target, now, due time.Time, reading Reading, err error) (followed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -329,8 +330,8 @@ func (s *Scraper) again(t *target, now, due time.Time, reading Reading, err erro
 	return true
 }
 
-// after returns when a target is due again: an interval after it was, and later and later if its page cannot be read and
-// nothing is known of it any more.
+// after returns when a target is due again: an interval after its last due time, and increasingly later if its page is
+// unreadable and its last reading is forgotten.
 func (s *Scraper) after(t *target, began, now time.Time) time.Time {
 	wait := s.config.Interval
 	if t.failures > 0 && t.load.over(now) {
@@ -343,7 +344,7 @@ func (s *Scraper) after(t *target, began, now time.Time) time.Time {
 	return now.Add(time.Duration(rand.Int64N(int64(s.config.Interval/10) + 1)))
 }
 
-// recovered notes that a target's page could be read.
+// recovered notes a successful reading of a target's page.
 func (s *Scraper) recovered(t *target, r *Reading) {
 	if t.warned {
 		s.log.Info("the metrics of the endpoint can be read again", "address", t.address, "engine", r.Engine)
@@ -353,7 +354,7 @@ func (s *Scraper) recovered(t *target, r *Reading) {
 	t.failures, t.warned = 0, false
 }
 
-// fewFailures is the number of failures in a row of which the log has nothing: an engine that restarts, or is slow once.
+// fewFailures is the first number of consecutive failures that is logged: an engine may restart, or be slow once.
 const fewFailures = 3
 
 // failed counts a failure, and warns of the third in a row.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// engine is a kind of engine, in the order in which a page with metrics of several counts.
+// engine is a kind of engine, in order of precedence on a page with metrics of several.
 type engine uint8
 
 const (
@@ -26,7 +26,7 @@ func (e engine) String() string {
 	return [numEngines]string{"configured", "vLLM", "SGLang", "trtllm-serve", "Triton", "llama.cpp"}[e]
 }
 
-// quantity is something that a page says.
+// quantity is a quantity on a page.
 type quantity uint8
 
 const (
@@ -39,22 +39,22 @@ const (
 	cacheTokens                     // tokens of the KV cache
 	preemptions                     // since the start
 	produced                        // tokens of answers since the start
-	utilised                        // how busy the processors are, as a share
-	utilisedPercent                 // and in percent
+	utilised                        // utilisation of the processors, as a share
+	utilisedPercent                 // the same in percent
 	numQuantities
 )
 
-// series is where a page has a quantity.
+// series locates a quantity on a page.
 type series struct {
 	engine engine
 	what   quantity
-	labels []label // that the series must have
+	labels []label // required of the series
 	from   string  // the label whose value is the quantity; empty: the series' own value is
 }
 
 type label struct{ name, value string }
 
-// known are the metrics of each engine by name. Older names of the same engine are further entries: no page has both.
+// known are the metrics of each engine by name. An engine's older names are further entries: no page has both.
 var known = map[string][]series{
 	"vllm:num_requests_running":           {{engine: vllm, what: running}},
 	"vllm:num_requests_waiting":           {{engine: vllm, what: waiting}},
@@ -79,7 +79,7 @@ var known = map[string][]series{
 		{engine: sglang, what: blockTokens, from: "block_size"},
 	},
 	"sglang:max_total_num_tokens": {{engine: sglang, what: cacheTokens}},
-	// sglang:num_retracted_reqs is a gauge that begins anew with each line of its log.
+	// sglang:num_retracted_reqs is a gauge that restarts with each line of SGLang's log.
 	"sglang:num_retracted_requests_total": {{engine: sglang, what: preemptions}},
 	"sglang:num_retracted_reqs_total":     {{engine: sglang, what: preemptions}},
 	"sglang:generation_tokens_total":      {{engine: sglang, what: produced}},
@@ -100,7 +100,7 @@ var known = map[string][]series{
 		{engine: triton, what: blockTokens, labels: []label{{"kv_cache_block_type", "tokens_per"}}},
 	},
 
-	// Triton's own series, and those of NVIDIA's exporter, where an engine's page has its metrics.
+	// Triton's own series, and those of NVIDIA's exporter if they are on an engine's page.
 	"nv_gpu_utilization":   {{engine: configured, what: utilised}},
 	"DCGM_FI_DEV_GPU_UTIL": {{engine: configured, what: utilisedPercent}},
 

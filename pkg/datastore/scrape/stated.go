@@ -6,21 +6,22 @@ import (
 	"fmt"
 )
 
-// Paths at which engines state the number of requests that they run at once, by the engine's name: each is tried if the
-// one before has no answer with status 200.
+// The paths at which engines state the number of requests that they run at once, by the engine's name. Each is tried if
+// its predecessor has no answer with status 200.
 var statedPaths = map[string][]string{
 	sglang.String():   {"/server_info", "/get_server_info"},
 	llamacpp.String(): {"/props"},
 }
 
-// Limits of a statement. SGLang's own default, which depends on its memory and is 2,048 at least, is the size of its tables and
-// says nothing of how many requests fit.
+// Limits of a statement. SGLang's own default, which depends on its memory and is at least 2,048, is the size of its
+// tables, not the number of requests that fit.
 const (
 	mostStated  = 65536
 	mostDefault = 1024
 )
 
-// stated gets the number of requests that an engine says it runs at once, or 0 if it says none. The engine is one of statedPaths.
+// stated gets an engine's stated number of requests that it runs at once, or 0 if it states none. The engine is one of
+// statedPaths.
 func (f *fetcher) stated(ctx context.Context, engine, root string) (slots int32, err error) {
 	for _, path := range statedPaths[engine] {
 		var text []byte
@@ -35,11 +36,11 @@ func (f *fetcher) stated(ctx context.Context, engine, root string) (slots int32,
 	return 0, err
 }
 
-// statedBy returns the number of requests that a statement of SGLang's or llama.cpp's has.
+// statedBy returns the number of requests in a statement of SGLang or llama.cpp.
 func statedBy(text []byte) (int32, error) {
 	var s struct {
 		Total  *float64 `json:"total_slots"`
-		Limit  *float64 `json:"max_running_requests"` // as the operator has set it
+		Limit  *float64 `json:"max_running_requests"` // set by the operator
 		States []struct {
 			Limit *float64 `json:"effective_max_running_requests_per_dp"`
 		} `json:"internal_states"`
@@ -72,7 +73,7 @@ func statedBy(text []byte) (int32, error) {
 	return whole("effective_max_running_requests_per_dp", &sum)
 }
 
-// states reads the statement of a target's engine about its slots. An answer that cannot be read changes nothing.
+// states reads a target's engine's statement of its slots. An unreadable answer changes nothing.
 func (s *Scraper) states(ctx context.Context, t *target) {
 	if statedPaths[t.engine] == nil {
 		t.slots = 0

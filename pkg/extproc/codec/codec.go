@@ -11,7 +11,7 @@ import (
 	protobuf "google.golang.org/protobuf/proto"
 )
 
-// codec is gRPC's own codec of Protobuf, for all messages that this one does not handle itself.
+// codec handles Envoy's messages, and passes all other messages to gRPC's own codec of Protobuf.
 type codec struct{ encoding.CodecV2 }
 
 // New returns the codec, for grpc.ForceServerCodecV2. It is safe for concurrent use.
@@ -30,8 +30,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return protobuf.Unmarshal(own, m) // which resets m first
 }
 
-// copied returns a copy of the data. The memory of a Builder is not cleared before it is written, as that of make is: for a
-// large body that would be one pass over it more.
+// copied returns a copy of the data. Unlike make, a Builder does not clear its memory first, which saves a pass over a
+// large body.
 func copied(data mem.BufferSlice) []byte {
 	var b strings.Builder
 	b.Grow(data.Len())

@@ -17,7 +17,7 @@ type fields struct {
 	tag    uint64
 	bytes  []byte // the value of a string, of bytes or of a message; a part of the message, with room up to its end
 	number uint64 // the value of any other field
-	bad    bool   // the message is cut short, or has a field of a wire type that is not read here
+	bad    bool   // the message is truncated, or has a field of an unhandled wire type
 }
 
 // next reads the next field and reports whether there is one.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// maxDepth is the largest depth of structs and lists in each other. Claims of a token are 3 deep.
+// maxDepth is the largest depth of nested structs and lists. Claims of a token are 3 deep.
 const maxDepth = 32
 
 // The tags of a Struct, a ListValue and a Value.
@@ -26,7 +26,7 @@ const (
 	listTag   = 6<<fieldShift | wireBytes
 )
 
-// readMetadata reads the metadata of a message, without the filters' structs unless they are wanted.
+// readMetadata reads the metadata of a message, and the filters' structs only if structs is set.
 func readMetadata(b []byte, message *extprocv3.ProcessingRequest, structs bool) bool {
 	m := &corev3.Metadata{}
 	message.MetadataContext = m

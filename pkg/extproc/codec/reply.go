@@ -9,12 +9,12 @@ import (
 	protobuf "google.golang.org/protobuf/proto"
 )
 
-// Encoded returns a reply that means the same as r and is encoded now, once. It may be sent any number of times, and
-// nothing may change it. r needs valid UTF-8 wherever it has strings.
+// Encoded returns a reply with the meaning of r, encoded once. It may be sent any number of times, and must not be
+// changed. All strings in r must be valid UTF-8.
 func Encoded(r *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse { return Merged(nil, r) }
 
-// Merged returns an encoded reply that means the encoded shared and own merged, as Protobuf merges messages: what both
-// have goes by own, but headers are added and messages merged. The entries of a map are not: the whole entry is own's.
+// Merged returns an encoded reply of the encoded shared merged with own, by Protobuf's rules: for fields in both, own's
+// value counts, but headers are appended and messages merged. Entries of maps are not merged: own's whole entry counts.
 func Merged(shared, own *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
 	b, err := protobuf.MarshalOptions{}.MarshalAppend(slices.Clip(bytesOf(shared)), own)
 	if err != nil {
@@ -31,8 +31,8 @@ const (
 	ofNumber, ofString, ofBool, ofStruct = 2, 3, 4, 5
 )
 
-// Metadata are the fields of one namespace of dynamic metadata, encoded as they are added. The zero value has none. Names
-// and strings have to be valid UTF-8.
+// Metadata are the fields of one namespace of dynamic metadata, encoded when added. The zero value has none. Names and
+// strings must be valid UTF-8.
 type Metadata struct{ fields []byte }
 
 // String adds a string.
@@ -53,7 +53,7 @@ func (m *Metadata) Bool(key string, value bool) {
 	m.fields = protowire.AppendVarint(protowire.AppendTag(m.fields, ofBool, protowire.VarintType), protowire.EncodeBool(value))
 }
 
-// add adds a field up to its Value, which has one field of so many bytes behind its tag.
+// add adds a field up to its Value, which has one field with size bytes after its tag.
 func (m *Metadata) add(key string, size int) {
 	if m.fields == nil {
 		m.fields = make([]byte, 0, 256)
@@ -66,8 +66,8 @@ func (m *Metadata) add(key string, size int) {
 // Empty reports whether there are no fields.
 func (m *Metadata) Empty() bool { return len(m.fields) == 0 }
 
-// WithMetadata returns an encoded reply that means the encoded shared with one more namespace of dynamic metadata. It is
-// what Merged does with such a reply, without maps.
+// WithMetadata returns an encoded reply of the encoded shared plus one namespace of dynamic metadata. It equals Merged
+// with such a reply, but without making maps.
 func WithMetadata(shared *extprocv3.ProcessingResponse, namespace string, m *Metadata) *extprocv3.ProcessingResponse {
 	value := sizeOf(protowire.SizeBytes(len(m.fields)))
 	entry := sizeOf(protowire.SizeBytes(len(namespace))) + sizeOf(protowire.SizeBytes(value))
@@ -79,10 +79,10 @@ func WithMetadata(shared *extprocv3.ProcessingResponse, namespace string, m *Met
 	return ofBytes(field(b, ofStruct, m.fields))
 }
 
-// sizeOf returns the length of a field of so many bytes behind its tag, which is one byte.
+// sizeOf returns the length of a field with value bytes after its tag of one byte.
 func sizeOf(value int) int { return 1 + value }
 
-// open appends the beginning of a message of so many bytes.
+// open appends the beginning of a message of length bytes.
 func open(b []byte, number protowire.Number, length int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(length))
 }
@@ -116,14 +116,14 @@ func field[T string | []byte](b []byte, number protowire.Number, value T) []byte
 	return append(open(b, number, len(value)), value...)
 }
 
-// ofBytes returns the reply that is sent as these bytes.
+// ofBytes returns the reply that is encoded as these bytes.
 func ofBytes(b []byte) *extprocv3.ProcessingResponse {
 	r := &extprocv3.ProcessingResponse{}
 	r.ProtoReflect().SetUnknown(b)
 	return r
 }
 
-// bytesOf returns the bytes of an encoded reply, nil of any other.
+// bytesOf returns the bytes of an encoded reply; nil for any other reply.
 func bytesOf(r *extprocv3.ProcessingResponse) []byte {
 	if r == nil || r.Response != nil {
 		return nil

@@ -31,7 +31,7 @@ const (
 	endOfHeadersTag = 3<<fieldShift | wireVarint
 
 	keyTag      = 1<<fieldShift | wireBytes // of HeaderValue and of the entries of maps; the type of an Any
-	valueTag    = 2<<fieldShift | wireBytes // of the same; what is packed in an Any
+	valueTag    = 2<<fieldShift | wireBytes // of the same; the packed message of an Any
 	rawValueTag = 3<<fieldShift | wireBytes
 
 	bodyTag              = 1<<fieldShift | wireBytes
@@ -44,7 +44,7 @@ const (
 	typedMetadataTag     = 2<<fieldShift | wireBytes
 )
 
-// The parts of a message that come together are allocated together.
+// Parts of a message that occur together are allocated together.
 type (
 	headersPart struct {
 		request  extprocv3.ProcessingRequest_RequestHeaders
@@ -59,8 +59,8 @@ type (
 	}
 )
 
-// Read reads a message into m, which is empty, and reports whether it could; if not, m holds a part of it. The message
-// keeps b, which nothing may change afterwards.
+// Read reads a message into the empty m, and reports success; otherwise m has a part of it. m keeps b, which must not
+// be changed afterwards.
 func Read(b []byte, m *extprocv3.ProcessingRequest) bool {
 	structs := true // the filters' structs are read: no body or trailers came before them
 	f := fields{rest: b}
@@ -148,7 +148,7 @@ func readBody(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
 		}
 	}
 	if request {
-		// The room behind it is that of the message, so that its holder accounts for all that it keeps.
+		// The capacity behind it is the message's, so that its holder accounts for all kept memory.
 		part.request.RequestBody, m.Request = h, &part.request
 	} else {
 		h.Body = slices.Clip(h.Body)
@@ -157,7 +157,7 @@ func readBody(b []byte, request bool, m *extprocv3.ProcessingRequest) bool {
 	return !f.bad
 }
 
-// readHeaderMap reads the headers, whose names and raw values stay parts of b.
+// readHeaderMap reads the headers; their names and raw values remain parts of b.
 func readHeaderMap(b []byte, m *corev3.HeaderMap) bool {
 	values := make([]corev3.HeaderValue, count(b, headersTag))
 	list := make([]*corev3.HeaderValue, 0, len(values))

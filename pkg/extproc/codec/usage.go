@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// usageURL is the type of the usage of an answer, as Envoy packs it.
+// usageURL is the type URL of an answer's usage packed by Envoy.
 const usageURL = "type.googleapis.com/envoy.data.ai.v3.TokenUsage"
 
-// ReadUsage reads the usage of an answer that Envoy has packed into metadata. It returns an error if it is anything else.
+// ReadUsage reads an answer's usage packed by Envoy into metadata. It returns an error for any other message.
 func ReadUsage(packed *anypb.Any) (*aiv3.TokenUsage, error) {
 	u := &aiv3.TokenUsage{}
 	if packed.GetTypeUrl() == usageURL && readUsage(packed.GetValue(), u) {
@@ -51,7 +51,7 @@ func readUsage(b []byte, u *aiv3.TokenUsage) bool {
 	return !f.bad
 }
 
-// readNumbers reads a message of numbers, by the numbers of their fields.
+// readNumbers reads a message of numbers, by field number.
 func readNumbers(b []byte, numbers ...**wrapperspb.UInt64Value) bool {
 	f := fields{rest: b}
 	for f.next() {
