@@ -34,7 +34,7 @@ func readFlags(
 }
 
 // readArguments parses flags, then calls check to validate their values and the other arguments. If ok is false the
-// command is over, with the returned exit code: help was requested, also by check, or the arguments are wrong.
+// command ends with the returned exit code: help was requested, perhaps by check, or the arguments are wrong.
 func readArguments(
 	set *pflag.FlagSet, help string, args []string, check func(others []string) error, stdout, stderr io.Writer,
 ) (code int, ok bool) {

@@ -31,14 +31,14 @@ const (
 	affinityInFlight = 32 // of 1 KB
 	affinityFew      = 8  // of the larger ones
 	affinityGroups   = 16
-	// affinityRate is the number of requests of 400 KB in a second that may take affinityCore of a processor.
+	// affinityRate is the number of requests of 400 KB per second that may take affinityCore of a CPU.
 	affinityRate, affinityCore = 10, 0.05
 )
 
 // shippedConfig is the profile recommended, with the tenants of the benchmarks.
 var shippedConfig = fmt.Sprintf("profile: recommended\nflows: { key: [%q, model] }\n", "header:"+fairnessHeader)
 
-// withoutAffinity reads bodies and does not compare prompts.
+// withoutAffinity reads bodies but does not compare prompts.
 var withoutAffinity = shippedConfig + "scheduling: { affinity: off }\nrequestBody: always\n"
 
 // runBenchAffinity is `weir bench affinity`.
@@ -62,7 +62,7 @@ func runBenchAffinity(args []string, stdout, stderr io.Writer) int {
 	})
 }
 
-// affinityScenarios starts everything. The function that it returns records a CPU profile of epp.
+// affinityScenarios starts all processes. The returned function records a CPU profile of epp.
 func affinityScenarios(s *scene.Scene, options benchOptions) ([]loadgen.Scenario, func(string) error, error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
@@ -72,7 +72,7 @@ func affinityScenarios(s *scene.Scene, options benchOptions) ([]loadgen.Scenario
 	if err != nil {
 		return nil, nil, err
 	}
-	// before starts a Weir with an Envoy before it.
+	// before starts a Weir with its Envoy.
 	before := func(name, config string) (*load, *envoyrun.Envoy, envoyrun.Options, error) {
 		epp, err := s.EPP(scene.EPPOptions{Name: name, Binary: binary, Config: config, Endpoints: servers, Flags: []string{"--enable-pprof"}})
 		if err != nil {
@@ -105,8 +105,7 @@ func affinityScenarios(s *scene.Scene, options benchOptions) ([]loadgen.Scenario
 	}, func(file string) error { return shipped.profile(s.Context(), own, medium, affinityFew, file) }, nil
 }
 
-// promptsOf returns chat completions with bodies of the given size. Prompts of a group have the first three quarters in
-// common.
+// promptsOf returns chat completions with bodies of the given size. Prompts of a group share the first three quarters.
 func promptsOf(size int) loadgen.Template {
 	var groups [affinityGroups][]byte
 	for i := range groups {

@@ -21,8 +21,8 @@ const (
 	floodSlots   = 4
 	floodService = 200 * time.Millisecond
 	floodWorkers = 64
-	// The first workers, one per slot, start this far apart. If they started together they would stay in phase, and all
-	// slots would come free at once.
+	// The first workers, one per slot, start this far apart. Workers that start together would stay in phase, and all
+	// slots would become free at once.
 	floodStagger = floodService / (floodServers * floodSlots)
 )
 
@@ -90,7 +90,7 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	})
 }
 
-// benchFlood measures both, writes the results, and reports whether Weir met every target.
+// benchFlood measures with and without Weir, writes the results, and reports whether Weir met every target.
 func benchFlood(s *scene.Scene, options floodOptions, stdout, stderr io.Writer) (met bool, err error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
@@ -217,8 +217,8 @@ func floodRequest(tenant string) loadgen.Template {
 	}
 }
 
-// prime opens every connection that the flood will use and runs every program's code once. First requests take ten
-// times as long as later ones, which would bring the staggered workers into phase.
+// prime opens every connection of the flood and runs every program's code once. First requests take ten times as long
+// as later ones, which would bring the staggered workers into phase.
 func prime(ctx context.Context, client *loadgen.Client) error {
 	report, err := loadgen.Run(ctx, client, loadgen.Plan{
 		Workloads: []loadgen.Workload{{
@@ -237,8 +237,8 @@ func prime(ctx context.Context, client *loadgen.Client) error {
 	return nil
 }
 
-// mostRequests returns more than the slots can serve in that time: the capacity for the results, which are allocated at
-// the start.
+// mostRequests returns more requests than the slots can serve in that time, as the capacity for the results, allocated
+// at the start.
 func mostRequests(during time.Duration) int {
 	return int(2*floodServers*floodSlots*during/floodService) + floodWorkers
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// load measures Envoys before the same Weir and the same model servers.
+// load measures Envoys with the same Weir and the same model servers.
 type load struct {
 	models *scene.Process
 	epp    *scene.EPP
 }
 
-// measure runs a closed loop and measures the processor time that each process uses meanwhile.
+// measure runs a closed loop and measures each process's CPU time.
 func (l *load) measure(
 	ctx context.Context, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template,
 	concurrency int, length time.Duration,
@@ -69,7 +69,7 @@ func (l *load) measure(
 	return figures, nil
 }
 
-// usedBy returns the processor time that each process has used.
+// usedBy returns the CPU time used by each process.
 func usedBy(processes map[string]int) (map[string]time.Duration, error) {
 	used := make(map[string]time.Duration, len(processes))
 	for name, pid := range processes {

@@ -29,7 +29,7 @@ type benchOptions struct {
 	assert      bool
 }
 
-// flags adds the flags that these benchmarks have in common. The scenario is the one that a CPU profile is of.
+// flags adds the common flags of these benchmarks. scenario is the one to profile.
 func (o *benchOptions) flags(set *pflag.FlagSet, scenario string) {
 	set.IntVar(&o.rounds, "rounds", 9, "rounds, 1 to 1000; fewer than 5 say little")
 	set.DurationVar(&o.length, "length", 1500*time.Millisecond, "time of one scenario in one round, 100ms to 1m")
@@ -57,7 +57,8 @@ func (o *benchOptions) validate() error {
 	return errors.Join(problems...)
 }
 
-// benchmark runs a benchmark on a stage. It returns the command's exit code, which with assert is 1 if a target was missed.
+// benchmark runs a benchmark on a stage. It returns the command's exit code; with assert it is 1 if a target was
+// missed.
 func benchmark(name string, assert bool, stderr io.Writer, measure func(*scene.Scene) (met bool, err error)) int {
 	met := false
 	code := onStage("bench "+name, stderr, func(s *scene.Scene) (err error) {
@@ -70,7 +71,7 @@ func benchmark(name string, assert bool, stderr io.Writer, measure func(*scene.S
 	return code
 }
 
-// compare runs each scenario once, which fills connection pools, caches and indexes and does not count, and then all in
+// compare runs each scenario once without counting it, to fill connection pools, caches and indexes, and then all in
 // turn.
 func compare(ctx context.Context, rounds int, scenarios []loadgen.Scenario, progress loadgen.Progress) (*loadgen.Comparison, error) {
 	for _, scenario := range scenarios {
@@ -81,7 +82,7 @@ func compare(ctx context.Context, rounds int, scenarios []loadgen.Scenario, prog
 	return loadgen.Interleave(ctx, rounds, scenarios, progress)
 }
 
-// comparePlain compares scenarios that are one list, and then records the profile if one is asked for.
+// comparePlain compares one list of scenarios, and then records a requested profile.
 func comparePlain(
 	s *scene.Scene, name string, options benchOptions, stderr io.Writer, scenarios []loadgen.Scenario, profile func(file string) error,
 ) (*loadgen.Comparison, error) {
@@ -94,7 +95,7 @@ func comparePlain(
 	return all, err
 }
 
-// scenario measures requests through an Envoy with this processor, so many of them in flight.
+// scenario measures requests through an Envoy with this processor, with a number of requests in flight.
 func (l *load) scenario(
 	name string, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template, inFlight int, length time.Duration,
 ) loadgen.Scenario {
@@ -122,7 +123,7 @@ func writeMedians(w io.Writer, options benchOptions, all *loadgen.Comparison, co
 	_, _ = fmt.Fprintln(w, figures.RenderMarkdown())
 }
 
-// atMost reports whether a ratio, with the two decimals that are shown of it, is within its target.
+// atMost reports whether a ratio, rounded to its two shown decimals, is within its target.
 func atMost(ratio loadgen.Spread, most float64) bool { return math.Round(ratio.Median*100)/100 <= most }
 
 // ratioTarget is the target of one scenario's figure over another's.

@@ -51,7 +51,7 @@ const proxyServers = 4
 // maxConcurrency is the largest number of requests in flight; Weir has room for that many without queueing.
 const maxConcurrency = 1000
 
-// proxyConfig has room for all requests, so that the benchmark measures the path of a request that need not wait. It
+// proxyConfig has room for all requests, so that the benchmark measures the path of a request that does not wait. It
 // lists the model, so Weir needs each request's model: from a header or else from the body.
 var proxyConfig = fmt.Sprintf(`
 profile: wfq
@@ -64,7 +64,7 @@ requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[3]d, 
 type proxySetting struct {
 	load
 	alone, own, bare        *envoyrun.Envoy // without a processor, with Weir, with Weir and without the buffer filter
-	unseen, headers, bodies *noop           // beside own: without usage, where the headers suffice, and where they do not
+	unseen, headers, bodies *noop           // besides own: no usage, enough headers, too few
 
 	slow     load // of the streams
 	duplex   *envoyrun.Envoy
@@ -134,7 +134,7 @@ func (p *proxySetting) startStreams(s *scene.Scene, options benchOptions) error 
 	return err
 }
 
-// start starts model servers, whose addresses it returns, and Weir before them.
+// start starts model servers and Weir, and returns the model servers' addresses.
 func (l *load) start(s *scene.Scene, options benchOptions, prefix string, how modelServers, flags []string) ([]string, error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *load) start(s *scene.Scene, options benchOptions, prefix string, how mo
 	return servers, err
 }
 
-// startNoop starts a no-op processor, which has its answers from the Weir of the given Envoy, and an Envoy like that one.
+// startNoop starts a no-op processor, which replays the answers of the given Envoy's Weir, and an equal Envoy.
 func startNoop(s *scene.Scene, name string, with envoyrun.Options, request asked) (*noop, error) {
 	answers, err := recordAnswers(s.Context(), with.Weir, proxyServers, request)
 	if err != nil {

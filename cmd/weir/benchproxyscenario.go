@@ -70,8 +70,8 @@ func proxyRequest(model bool, bytes int) loadgen.Template {
 	return loadgen.Template{Path: proxyPath, Header: proxyHeader(model), Body: loadgen.FixedBody(proxyBody(bytes))}
 }
 
-// scenarios returns the scenarios to compare, each with the given number of requests in flight. Each one of Weir's comes
-// right after the no-op's that it is compared with.
+// scenarios returns the scenarios to compare, each with the given number of requests in flight. Each scenario of Weir
+// follows the no-op's scenario that it is compared with.
 func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadgen.Scenario {
 	one := func(name string, envoy *envoyrun.Envoy, processor *scene.Process, request loadgen.Template) loadgen.Scenario {
 		return p.load.scenario(name, envoy, processor, request, concurrency, length)
@@ -90,7 +90,8 @@ func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadge
 	}
 }
 
-// streams returns the scenarios of streams, which run at the same time: a stream takes longer than the others' turns.
+// streams returns the scenarios of streams, which run concurrently: a stream takes longer than the other scenarios'
+// turns.
 func (p *proxySetting) streams(length time.Duration) []loadgen.Scenario {
 	one := func(name string, envoy *envoyrun.Envoy, processor *scene.Process) loadgen.Scenario {
 		return loadgen.Scenario{Name: name, Run: func(ctx context.Context, _ int) (loadgen.Figures, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// inStreams stands for a number of requests in flight in the comparison of the streams.
+// inStreams stands for the number of requests in flight in the comparison of streams.
 const inStreams = 0
 
 // proxyTargets are the largest ratios of Weir's figure to the no-op's, by the number of requests in flight.
@@ -112,7 +112,7 @@ func writeRatios(w io.Writer, options benchOptions, all map[int]*loadgen.Compari
 	_, _ = fmt.Fprintln(w, ratios.RenderMarkdown())
 }
 
-// cell is a figure with three significant digits, and a dash where nothing was measured.
+// cell is a figure with three significant digits, or a dash if nothing was measured.
 func cell(value float64, figure string) string {
 	switch {
 	case math.IsNaN(value):
@@ -124,7 +124,7 @@ func cell(value float64, figure string) string {
 	}
 }
 
-// newFigures returns a table with columns of words, to the left, and then of figures, to the right.
+// newFigures returns a table with columns of words, aligned left, and then of figures, aligned right.
 func newFigures(words, figures []string) table.Writer {
 	t := table.NewWriter()
 	var header table.Row
@@ -140,7 +140,7 @@ func newFigures(words, figures []string) table.Writer {
 	return t
 }
 
-// loadAverage is how busy the machine was in the last minute, or "unknown".
+// loadAverage is the machine's load in the last minute, or "unknown".
 func loadAverage() string {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	usageNamedWith     = "200 named chunks, with usage"
 )
 
-// usageTargets are the largest ratios of the first's processor time of Envoy and epp to the second's.
+// usageTargets are the largest ratios of the first scenario's CPU time of Envoy and epp to the second's.
 var usageTargets = []struct {
 	one, other string
 	most       float64
@@ -84,7 +84,7 @@ type usageSide struct {
 	request        loadgen.Template
 }
 
-// usageScenarios starts everything. The function that it returns records a CPU profile of epp.
+// usageScenarios starts all processes. The returned function records a CPU profile of epp.
 func usageScenarios(s *scene.Scene, options benchOptions) ([]loadgen.Scenario, func(string) error, error) {
 	small, chunks, named := proxyRequest(true, smallBody), usageStream(), usageNamedStream()
 	whole, profiled, err := usageSides(s, options, "whole", modelServers{}, usageInFlight, []usageSide{
@@ -105,8 +105,7 @@ func usageScenarios(s *scene.Scene, options benchOptions) ([]loadgen.Scenario, f
 	return append(whole, loadgen.Together(streamed...)...), profiled, err
 }
 
-// usageSides starts model servers and all sides before them. The function that it returns records a CPU profile of the
-// second side's epp.
+// usageSides starts model servers and all sides. The returned function records a CPU profile of the second side's epp.
 func usageSides(
 	s *scene.Scene, options benchOptions, name string, how modelServers, inFlight int, sides []usageSide,
 ) ([]loadgen.Scenario, func(string) error, error) {
@@ -144,7 +143,7 @@ func usageSides(
 	return scenarios, profiled, nil
 }
 
-// skipResponseHeaders is an Edit by which Weir sees the trailers of an answer alone.
+// skipResponseHeaders is an Edit with which Weir sees only the trailers of a response.
 func skipResponseHeaders(b envoyrun.Bootstrap) error {
 	mode := envoyrun.Object(b.Filter(envoyrun.ExtProcFilter), "processing_mode")
 	if mode == nil {

@@ -249,7 +249,7 @@ func failed(stderr io.Writer, err error) int {
 	return 1
 }
 
-// printableLines returns a text whose lines are printable, whatever names it has.
+// printableLines returns a text with printable lines only.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -264,7 +264,7 @@ const largestInput = 4 << 20
 // readInput reads a file of at most largestInput bytes, or standard input for "-".
 func readInput(file string) ([]byte, error) { return readAtMost(file, largestInput) }
 
-// readAtMost reads a file of at most so many bytes, or standard input for "-". The file may be a pipe.
+// readAtMost reads a file of at most most bytes, or standard input for "-". The file may be a pipe.
 func readAtMost(file string, most int64) ([]byte, error) {
 	name, in := "standard input", os.Stdin
 	if file != "-" {
@@ -355,7 +355,7 @@ func writeNew(name string, text []byte) error {
 	return err
 }
 
-// printableLine returns a text as a single printable line, whatever names the file contains.
+// printableLine returns a text as a single printable line.
 func printableLine(text string) string {
 	return printable.Text(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(text))
 }

@@ -30,7 +30,7 @@ type demoOptions struct {
 	keepFor time.Duration
 }
 
-// picture is the default name of the demo's picture; the one about priority adds the suffix before .svg.
+// picture is the default name of the demo's picture; the picture about priority adds the suffix before .svg.
 const (
 	picture        = "weir-demo.svg"
 	prioritySuffix = "-priority"
@@ -54,7 +54,7 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 	return onStage("demo", stderr, func(s *scene.Scene) error { return demonstrate(s, options, stdout, stderr) })
 }
 
-// check reports every flag that is out of its range. If --out is a directory, it adds a file name.
+// check reports every flag out of its range. If --out is a directory, it adds a file name.
 func (o *demoOptions) check() error {
 	var problems []error
 	if o.length < time.Second || o.length > 5*time.Minute {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// pair is two scenes that differ in one thing, and the tenant that they compare.
+// pair is two scenes with one difference, and the compared tenant.
 type pair struct {
 	steady        string
 	without, with *demoScene
@@ -38,7 +38,7 @@ func (r *demoReport) write(w io.Writer) error {
 	return nil
 }
 
-// price states the extra time of bulk requests with priority, by their p95: the slowest ones gave way.
+// price states the extra time of bulk requests with priority, at their p95, since the slowest ones gave way.
 func (r *demoReport) price() string {
 	without, with := r.priority.summaries()
 	before, _ := without.Tenant(bulkTenant)

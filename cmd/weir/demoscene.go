@@ -29,8 +29,8 @@ type demoScene struct {
 	report    *loadgen.Report
 }
 
-// scenes returns the demo's scenes: a pair about fairness, which differ in whether Weir is used, and a pair about
-// priority, which differ in whether requests name their class.
+// scenes returns the demo's scenes: a pair about fairness, without and with Weir, and a pair about priority, without
+// and with classes in requests.
 func (d *demoSetting) scenes(options demoOptions) (fairness, priority pair) {
 	tenants := []loadgen.Workload{
 		steadyLoad(options, quietTenant, quietRate, demoRequest(quietTenant, "", demoBodies)),
@@ -68,8 +68,8 @@ func floodLoad(options demoOptions, tenant string, workers int, request loadgen.
 	}
 }
 
-// floodBegin is the time at which the flood begins in a scene of the given length; floodSettle is the time that its
-// first requests take to fill the slots and the queue.
+// floodBegin is the begin of the flood in a scene of the given length; floodSettle is the time in which its first
+// requests fill the slots and the queue.
 func floodBegin(length time.Duration) time.Duration { return length / 5 }
 
 func floodSettle(length time.Duration) time.Duration {
@@ -105,8 +105,8 @@ func demoRequest(tenant, class string, bodies [][]byte) loadgen.Template {
 	}
 }
 
-// The tenants of the scenes about priority have the names of the classes they ask for. Bulk keeps four times as many
-// requests in flight as there are slots.
+// The tenants of the scenes about priority are named for their classes. Bulk keeps four times as many requests in
+// flight as there are slots.
 const (
 	interactiveTenant = "interactive"
 	bulkTenant        = "bulk"
@@ -117,8 +117,8 @@ const (
 // classHeader names a request's class, in Go's canonical form.
 const classHeader = "X-Smg-Priority"
 
-// priorityConfig is the profile smg-priority for a few slots: it keeps one of them free for interactive requests, and
-// further ones get theirs by preemption. A tenant without a policy gets at most the default class.
+// priorityConfig is the profile smg-priority for a few slots: it keeps one slot free for interactive requests; further
+// ones get slots by preemption. A tenant without a policy gets at most the default class.
 var priorityConfig = fmt.Sprintf(`
 profile: smg-priority
 scheduling: { fallbacks: 2 }
@@ -132,12 +132,11 @@ tiers:
 - { name: bulk }
 `, fairnessHeader, interactiveTenant, demoSlots)
 
-// bulkBodies have long prompts, as from a job that reads documents, so that it takes some work to get to the first
-// token.
+// bulkBodies have long prompts, like a job that reads documents, so that the first token takes some work.
 var bulkBodies = newBodies("Sum up: " + strings.Repeat("A weir is a low dam: it keeps the level of a river steady. ", 95))
 
-// priorityWorkloads returns interactive requests beside a flood of bulk requests, in these classes. Clients retry as
-// real ones do.
+// priorityWorkloads returns interactive requests and a flood of bulk requests, in these classes. Clients retry like
+// real ones.
 func priorityWorkloads(options demoOptions, interactiveClass, bulkClass string) []loadgen.Workload {
 	workloads := []loadgen.Workload{
 		steadyLoad(options, interactiveTenant, interactiveRate, demoRequest(interactiveTenant, interactiveClass, demoBodies)),

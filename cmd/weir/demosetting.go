@@ -30,18 +30,18 @@ const (
 const fairnessHeader = "X-Llm-D-Inference-Fairness-Id"
 
 // demoConfig keeps the slots full and the backlog out of the engines: the watermark and both bounds equal the slots.
-// The queue has room for everybody, since the demo is about waiting, not about rejection.
+// The queue has room for all requests, since the demo is about waiting, not about rejection.
 var demoConfig = fmt.Sprintf(`
 profile: recommended
 scheduling: { fallbacks: 2 }
 requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d }
 `, demoSlots)
 
-// demoBodies are the bodies that tenants send in turn, except for bulk.
+// demoBodies are the bodies that all tenants but bulk send in turn.
 var demoBodies = newBodies("What is a weir? Answer in one sentence, as if to a child of eight years.")
 
-// newBodies returns requests for answers of 8 to 56 tokens, 32 on average, in random order. ignore_eos makes the
-// answers that long. If all had the same length, whole batches would begin and end together, unlike real traffic.
+// newBodies returns requests for answers of 8 to 56 tokens, 32 on average, in random order, forced by ignore_eos. With
+// equal lengths, whole batches would begin and end together, unlike real traffic.
 func newBodies(prompt string) [][]byte {
 	const shortest, longest = 8, 56
 	bodies := make([][]byte, longest-shortest+1)
@@ -54,12 +54,12 @@ func newBodies(prompt string) [][]byte {
 
 const demoModel = "tiny"
 
-// demoSetting is everything that runs during the demo.
+// demoSetting has all processes of the demo.
 type demoSetting struct {
 	direct, weir *envoyrun.Envoy // without and with Weir
 	epp          *scene.EPP
 
-	gate        *envoyrun.Envoy // with the first-token gate, and with a Weir that has priorities
+	gate        *envoyrun.Envoy // with the first-token gate, and a Weir with priorities
 	priorityEPP *scene.EPP
 }
 
@@ -93,8 +93,8 @@ func newDemoSetting(s *scene.Scene, epp string) (*demoSetting, error) {
 	return d, err
 }
 
-// tenantsNamed returns options that keep the client's tenant header, which the shipped files remove: the demo stands in
-// for a gateway that knows its tenants.
+// tenantsNamed returns options that keep the client's tenant header, which the shipped files remove: the demo plays a
+// gateway that knows its tenants.
 func tenantsNamed(options envoyrun.Options) envoyrun.Options {
 	options.Edit = envoyrun.Edits(envoyrun.KeepHeader(strings.ToLower(fairnessHeader)), options.Edit)
 	return options
@@ -123,7 +123,7 @@ curl -s %[6]s/debug/config
 curl -sf %[6]s/debug/recording > weir.recording && %[7]s replay weir.recording
 `
 
-// demoFlags are the flags of the demo's epps beside their configurations.
+// demoFlags are further flags of the demo's epps.
 var demoFlags = []string{"--record=16"}
 
 // keep prints commands to try, and waits.

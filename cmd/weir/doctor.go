@@ -120,7 +120,8 @@ func (f *doctorFlags) check(args []string) error {
 	return nil
 }
 
-// examine reads both configurations, asks the apiserver if wanted, and returns the findings. Without an Envoy name is "".
+// examine reads both configurations, asks the apiserver if requested, and returns the findings. Without an Envoy name
+// is "".
 func (f *doctorFlags) examine(name string) (doctor.Report, error) {
 	options, document, err := f.epp.Read()
 	if err != nil {
@@ -187,7 +188,7 @@ func (f *doctorFlags) cluster(o app.Options) (doctor.Cluster, error) {
 	return ask.Cluster(ctx, connection, asked)
 }
 
-// weir returns Weir's side, as the flags of epp say.
+// weir returns Weir's side, from the flags of epp.
 func (f *doctorFlags) weir(options app.Options, document config.Document) (doctor.Weir, error) {
 	w := doctor.Weir{
 		Document: document, ClientCertificates: options.ClientCAFile != "", Endpoints: options.Endpoints, Clusters: f.clusters,
@@ -253,13 +254,12 @@ func (f *doctorFlags) read(name string) ([]byte, error) {
 	return text, nil
 }
 
-// isURL reports whether the name is that of an admin interface, which has the endpoints itself.
+// isURL reports whether the name is an admin interface, which also has the endpoints.
 func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
-// assign gives an Envoy the endpoints of the files that its configuration names, and returns notes of those that cannot be
-// read.
+// assign gives an Envoy the endpoints from its configuration's files, and returns notes about unreadable files.
 func assign(e *doctor.Envoy) []string {
 	var notes []string
 	for _, path := range e.EndpointFiles() {
@@ -274,11 +274,11 @@ func assign(e *doctor.Envoy) []string {
 	return notes
 }
 
-// largestEndpointsFile is the size in bytes of the largest file of Envoy's endpoints that is read. A list of as many endpoints
-// as Weir can have takes a fifth of it.
+// largestEndpointsFile is the largest size in bytes of a file of Envoy's endpoints. A list of Weir's most endpoints
+// takes a fifth of it.
 const largestEndpointsFile = 32 << 20
 
-// fetch asks an admin interface for its configuration, at the address's path if it has one.
+// fetch gets an admin interface's configuration, at the address's path if it has one.
 func fetch(ctx context.Context, address string) (io.ReadCloser, error) {
 	at, err := url.Parse(address)
 	if err != nil {

@@ -25,7 +25,7 @@ With --kv-events-port it publishes the changes of its KV cache over ZeroMQ, as a
 /reset_prefix_cache empties a cache that no request uses.
 `
 
-// mostEngineBody is the largest body that an engine takes, in bytes.
+// mostEngineBody is the largest body accepted by an engine, in bytes.
 const mostEngineBody = 64 << 20
 
 // engineOptions are the flags of `weir engine`.
@@ -84,7 +84,7 @@ func (o *engineOptions) flags(set *pflag.FlagSet) {
 	set.Uint64Var(&o.seed, "seed", 1, "seed of texts and early stops")
 }
 
-// check reports every flag that is out of its range.
+// check reports every flag out of its range.
 func (o *engineOptions) check() error {
 	var problems []error
 	bad := func(flag, format string, args ...any) {

@@ -38,8 +38,7 @@ Exit code: 0 written, or ended by a signal; 1 IN is invalid or OUT cannot be wri
 Flags:
 `
 
-// envoyQuiet is how long IN has to be quiet before it is read: less than epp waits, so that Envoy knows an endpoint
-// first.
+// envoyQuiet is the time without changes before IN is read: less than epp's, so that Envoy knows an endpoint first.
 const envoyQuiet = datastore.QuietTime / 5
 
 // maxGrace is the longest time of --grace.
@@ -115,7 +114,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// run writes the file once, and again until ctx is done if it is to follow.
+// run writes the file once, or with follow after each change until ctx is done.
 func (f *envoyFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	endpoints, err := readEndpoints(f.in)
 	if err != nil {
@@ -195,7 +194,7 @@ func (f *envoyFlags) watch(ctx context.Context, stderr io.Writer, first []netip.
 	return errors.Join(err, <-done)
 }
 
-// told prints what OUT has now.
+// told prints the present content of OUT.
 func (f *envoyFlags) told(stdout io.Writer, hosts []eds.Host) {
 	draining := 0
 	for _, h := range hosts {
@@ -206,8 +205,8 @@ func (f *envoyFlags) told(stdout io.Writer, hosts []eds.Host) {
 	_, _ = fmt.Fprintf(stdout, "%s: endpoints: %d, draining: %d\n", printable.Text(f.out), len(hosts)-draining, draining)
 }
 
-// addressesOf returns the addresses, which are ip:port, of the endpoints that answer requests. A prefill or encode
-// engine works for another one, so Envoy must not choose it when Weir names no destination.
+// addressesOf returns the addresses, ip:port, of the endpoints that answer requests. Prefill and encode engines work
+// for other engines, so Envoy must not choose them when Weir names no destination.
 func addressesOf(endpoints []scheduling.Endpoint) []netip.AddrPort {
 	all := make([]netip.AddrPort, 0, len(endpoints))
 	for _, e := range endpoints {
@@ -218,7 +217,7 @@ func addressesOf(endpoints []scheduling.Endpoint) []netip.AddrPort {
 	return all
 }
 
-// spoken is a log of which only the messages and the errors are printed.
+// spoken is a log that prints only messages and errors.
 type spoken struct{ io.Writer }
 
 func (s spoken) Init(logr.RuntimeInfo)                {}
@@ -230,7 +229,7 @@ func (s spoken) Error(err error, message string, _ ...any) {
 func (s spoken) WithValues(...any) logr.LogSink { return s }
 func (s spoken) WithName(string) logr.LogSink   { return s }
 
-// complain prints an error of several lines, which may have names of a stranger's file.
+// complain prints an error of several lines, which may quote a stranger's file.
 func complain(stderr io.Writer, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, _ = fmt.Fprintln(stderr, "weir envoy:", printable.Text(line))

@@ -79,10 +79,10 @@ func (o *explainOptions) check(set *pflag.FlagSet, others []string) error {
 	}
 }
 
-// mostExplained is the largest number of requests that are explained at a time.
+// mostExplained is the largest number of requests explained at a time.
 const mostExplained = 1000
 
-// explain returns what to print.
+// explain returns the text to print.
 func (o *explainOptions) explain() ([]byte, error) {
 	file, remove, err := asFile(o.file)
 	if err != nil {
@@ -137,7 +137,7 @@ func (o *explainOptions) explain() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// list lists the requests that --flow chooses.
+// list lists the requests chosen by --flow.
 func (o *explainOptions) list(format *recording.Format, file string) (list *recording.List, err error) {
 	var flows []string
 	if o.flow != "" {
@@ -150,7 +150,7 @@ func (o *explainOptions) list(format *recording.Format, file string) (list *reco
 	return list, err
 }
 
-// window returns the part that --last and --until choose of the time between two.
+// window returns the part of the time between from and to that --last and --until choose.
 func (o *explainOptions) window(from, to time.Time) (begin, end time.Time) {
 	begin, end = from, to.Add(-o.until)
 	if o.last > 0 && to.Add(-o.last).After(from) {
@@ -159,7 +159,8 @@ func (o *explainOptions) window(from, to time.Time) (begin, end time.Time) {
 	return begin, end
 }
 
-// asFile returns the name of a file that can be read twice: for standard input, a copy of it, until remove is called.
+// asFile returns the name of a file that can be read twice: for standard input the name of a copy, until remove is
+// called.
 func asFile(name string) (file string, remove func(), err error) {
 	if name != "-" {
 		return name, func() {}, nil

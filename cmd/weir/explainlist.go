@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// sayList says how many requests of a part of a recording there are, how they ended, and which waited longest. all has those of
-// the whole recording.
+// sayList writes the number of requests in a part of a recording, their outcomes, and the longest waits. all has the
+// requests of the whole recording.
 func (o *explainOptions) sayList(out io.Writer, list, all *recording.List, slowest []recording.Listed) {
 	of := ""
 	if o.flow != "" {
@@ -71,7 +71,7 @@ func orNone(text string) string {
 	return text
 }
 
-// counts returns numbers of things by name, the most frequent first.
+// counts returns counts by name, the largest first.
 func counts(of map[string]int) string {
 	if len(of) == 0 {
 		return "none"

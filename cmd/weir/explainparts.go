@@ -15,22 +15,22 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// mostParts is the largest number of flows that are told of, and of endpoints.
+// mostParts is the largest number of shown flows, and of shown endpoints.
 const mostParts = 10
 
 // part is the requests of one flow, or of one endpoint.
 type part struct {
 	name             string
-	requests, others int // others are those outside of the window
+	requests, others int // others are outside the window
 	rejected         int
 	waited, longest  time.Duration
-	// service is the sum over the served ones that have ended, and otherService that over the others.
+	// service is the sum over the ended served requests, and otherService the sum over the others.
 	service, otherService time.Duration
 	ended, otherEnded     int
 }
 
-// sayParts tells a noisy tenant from a slow engine in a part of a recording: the requests and waits of each flow and the times of
-// each endpoint, beside those in the rest of the recording.
+// sayParts distinguishes a noisy tenant from a slow engine in a part of a recording: it writes the requests and waits
+// of each flow and the times of each endpoint, compared with the rest of the recording.
 func (o *explainOptions) sayParts(out io.Writer, list, all *recording.List) {
 	flows, endpoints := partsOf(list, all)
 	begin, end := o.window(all.From, all.To)
@@ -65,7 +65,7 @@ func (o *explainOptions) sayParts(out io.Writer, list, all *recording.List) {
 	sayMore(out, len(endpoints), "endpoints")
 }
 
-// partsOf adds up the requests of a list by flow and by endpoint, beside all others of the recording.
+// partsOf sums the requests of a list by flow and by endpoint, and all others of the recording.
 func partsOf(list, all *recording.List) (flows, endpoints []*part) {
 	byFlow, byEndpoint := map[string]*part{}, map[string]*part{}
 	of := func(m map[string]*part, name string) *part {
@@ -100,7 +100,7 @@ func partsOf(list, all *recording.List) (flows, endpoints []*part) {
 		}
 	}
 	for _, m := range []map[string]*part{byFlow, byEndpoint} {
-		for _, p := range m { // so far all
+		for _, p := range m { // so far counted over all
 			p.others -= p.requests
 			p.otherService -= p.service
 			p.otherEnded -= p.ended
@@ -109,7 +109,7 @@ func partsOf(list, all *recording.List) (flows, endpoints []*part) {
 	return slices.Collect(maps.Values(byFlow)), slices.Collect(maps.Values(byEndpoint))
 }
 
-// isRejection reports whether an outcome of a list is that of a rejected request.
+// isRejection reports whether an outcome of a list is a rejection.
 func isRejection(outcome string) bool {
 	switch outcome {
 	case decision.Waiting, decision.InFlight, dispatch.OutcomeDispatched.String(), dispatch.OutcomeClientCancelled.String(),
@@ -132,7 +132,7 @@ func sayMore(out io.Writer, all int, what string) {
 	}
 }
 
-// perSecond returns a rate; "-" where the time is nothing.
+// perSecond returns a rate; "-" if the time is 0.
 func perSecond(n int, in time.Duration) string {
 	if in <= 0 {
 		return "-"

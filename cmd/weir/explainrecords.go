@@ -28,7 +28,7 @@ func areRecords(name string) (bool, error) {
 	defer func() { _ = file.Close() }()
 	var first [1]byte
 	if _, err := io.ReadFull(file, first[:]); err != nil {
-		return false, nil //nolint:nilerr // an empty file is no recording, which is said where one is read
+		return false, nil //nolint:nilerr // an empty file is not a recording; reading one reports that
 	}
 	return first[0] == '{', nil
 }
@@ -67,8 +67,8 @@ func (o *explainOptions) explainRecords(name string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// readRecords reads the records that the options choose. torn are the numbers of lines that are not whole: a writer that was
-// killed leaves one, at the end or, if another one went on, within. If no line is whole, the file is no file of records.
+// readRecords reads the records chosen by the options. torn are the numbers of incomplete lines: a killed writer leaves
+// one, at the end or, if another writer continued, within. If no line is complete, the file has no records.
 func (o *explainOptions) readRecords(in io.Reader) (all []decision.Record, torn []int, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, mostRecord)
@@ -94,7 +94,7 @@ func (o *explainOptions) readRecords(in io.Reader) (all []decision.Record, torn 
 	return all, torn, nil
 }
 
-// wants reports whether a record is that of --request, or one of --flow.
+// wants reports whether a record belongs to --request or --flow.
 func (o *explainOptions) wants(r *decision.Record) bool {
 	if o.request != "" {
 		return r.ID == o.request || r.Number > 0 && strconv.FormatUint(r.Number, 10) == o.request
@@ -102,7 +102,7 @@ func (o *explainOptions) wants(r *decision.Record) bool {
 	return o.flow == "" || r.Flow == o.flow || r.Flow == request.HashedFlowName(o.flow)
 }
 
-// slowestRecords returns the records of the requests that waited longest, of those that --last and --until choose.
+// slowestRecords returns the records of the longest waits among those chosen by --last and --until.
 func (o *explainOptions) slowestRecords(all []decision.Record) []decision.Record {
 	var latest time.Time
 	for i := range all {
@@ -116,7 +116,7 @@ func (o *explainOptions) slowestRecords(all []decision.Record) []decision.Record
 	return all[:min(o.slowest, len(all))]
 }
 
-// decidedAt returns when a request was decided on.
+// decidedAt returns the time of a request's decision.
 func decidedAt(r *decision.Record) time.Time {
 	return r.Arrived.Add(time.Duration(r.Waited * float64(time.Second)))
 }

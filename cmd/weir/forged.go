@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// A recording may come from anywhere, and its checkpoint is the memory of a machine: a forged one can make the replay go
-// on forever, or use memory without bound. So the replay of each piece of a file that is read has bounds.
+// A recording may come from anywhere, and its checkpoint is the memory of a machine: a forged one can make the replay
+// run for ever, or use unbounded memory. So the replay of each piece of a file has bounds.
 const (
 	pieceTimeout = time.Minute // a piece takes less than a second; explain takes longer than replay
-	// mostMemory is the largest heap, in bytes: memoryPerByte for each byte that was read, beside a fixed part.
+	// The largest heap, in bytes, is memoryPerByte for each byte read plus fixedMemory.
 	memoryPerByte, fixedMemory = 32, 1 << 30
 	mostStack                  = 128 << 20 // bytes
 	memoryCheck                = 50 * time.Millisecond
@@ -32,8 +32,8 @@ type bounds struct {
 	memory  uint64        // in addition to memoryPerByte for each byte
 }
 
-// replayed calls replay with the contents of a file, or of standard input if its name is "-". If the replay exceeds the
-// bounds, it returns an error while replay still runs, so the program must end.
+// replayed calls replay with the content of a file, or of standard input for "-". If the replay exceeds the bounds,
+// replayed returns an error while replay still runs, so the program must end.
 func (b bounds) replayed(name string, replay func(in io.Reader) error) error {
 	in := os.Stdin
 	if name != "-" {
@@ -73,7 +73,7 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// pieces counts the bytes read, and notes the times. Waiting for the input is no time of the replay.
+// pieces counts the bytes read, and notes the times. Waiting for the input does not count as time of the replay.
 type pieces struct {
 	in   io.Reader
 	read atomic.Uint64

@@ -93,7 +93,7 @@ func (o *loadOptions) flags(set *pflag.FlagSet) {
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
 }
 
-// check reports every argument that is out of its range.
+// check reports every argument out of its range.
 func (o *loadOptions) check(args []string) error {
 	var problems []error
 	bad := func(flag, format string, args ...any) {
@@ -182,7 +182,7 @@ func (o *loadOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return err
 }
 
-// read reads the requests, all of them, so that nothing is sent of a trace that has a wrong line.
+// read reads all requests, so that nothing of a trace with a wrong line is sent.
 func (o *loadOptions) read() ([]simulate.Request, error) {
 	source, done, err := o.source()
 	if err != nil {
@@ -233,7 +233,7 @@ func (o *loadOptions) source() (simulate.Source, func() error, error) {
 	return trace, trace.Close, nil
 }
 
-// faster is a source that is played faster.
+// faster is a source played faster.
 type faster struct {
 	simulate.Source
 	speed float64
@@ -287,7 +287,7 @@ func (o *loadOptions) headersOf(r *simulate.Request) http.Header {
 	return h
 }
 
-// body returns the body of one request. Its prompt's JSON has the bytes of its tokens, as far as it can be so short.
+// body returns the body of one request. Its prompt's JSON has the bytes of its tokens, above a minimum.
 func (o *loadOptions) body(r *simulate.Request, number uint64) []byte {
 	before, after := `"messages":[{"role":"user","content":"`, `"}]`
 	overhead := len(before) - len(`"messages":`) + len(after)

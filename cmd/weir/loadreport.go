@@ -24,7 +24,7 @@ type loadReport struct {
 	Seconds float64    `json:"seconds"`
 	All     loadOf     `json:"all"`
 	Flows   []loadFlow `json:"flows"`
-	// Left is the number of requests that were not sent, because the run was interrupted.
+	// Left is the number of requests not sent because the run was interrupted.
 	Left int `json:"left"`
 }
 
@@ -37,17 +37,17 @@ type loadFlow struct {
 type loadOf struct {
 	Requests int `json:"requests"`
 	Answered int `json:"answered"`
-	// Errors counts the requests that were not answered, by status, reason and fault.
+	// Errors counts the failed requests by status, reason and fault.
 	Errors map[string]int `json:"errors,omitempty"`
-	// Wait is the time to the headers of the answer, which a queue holds back, and TTFT that to its first token.
+	// Wait is the time to the headers of the answer, which a queue holds back, and TTFT the time to its first token.
 	Wait  loadTimes `json:"wait"`
 	TTFT  loadTimes `json:"ttft"`
 	Total loadTimes `json:"total"`
-	// PromptTokens, CachedTokens and OutputTokens are those in the answers' usage.
+	// PromptTokens, CachedTokens and OutputTokens are sums of the answers' usage.
 	PromptTokens int64 `json:"promptTokens"`
 	CachedTokens int64 `json:"cachedTokens"`
 	OutputTokens int64 `json:"outputTokens"`
-	// WithoutUsage is the number of answers that have none.
+	// WithoutUsage is the number of answers without usage.
 	WithoutUsage int `json:"withoutUsage"`
 
 	wait, ttft, total []time.Duration
@@ -61,10 +61,10 @@ type loadTimes struct {
 	Max  float64 `json:"max"`
 }
 
-// mostLoadFlows is the number of flows that a report shows one by one.
+// mostLoadFlows is the number of flows shown one by one in a report.
 const mostLoadFlows = 1000
 
-// loadFigures returns the results of the requests that were sent.
+// loadFigures returns the results of the sent requests.
 func loadFigures(requests []simulate.Request, report *loadgen.Report) *loadReport {
 	var all loadReport
 	flows := map[string]*loadOf{}
@@ -133,7 +133,7 @@ func (r *loadReport) writeJSON(w io.Writer) error {
 	return out.Encode(r)
 }
 
-// mostLoadRows is the number of flows that a table shows.
+// mostLoadRows is the number of flows shown in a table.
 const mostLoadRows = 12
 
 // writeTable writes a line for all, one for each flow if there are several, and one for each kind of error.

@@ -1,5 +1,5 @@
-// Command weir is the operator's tool: it shows and checks configurations, demonstrates what Weir does, and measures
-// it. `weir help` lists its commands.
+// Command weir is the operator's tool: it shows and checks configurations, and demonstrates and measures Weir. `weir
+// help` lists its commands.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // command is one subcommand. run returns the exit code: 0 for success, 1 for a failure, 2 for bad arguments. A command
-// without a summary is internal: weir starts itself with it, and help does not list it.
+// without a summary is internal: only weir itself starts it, and help does not list it.
 type command struct {
 	name    string
 	summary string

@@ -20,10 +20,10 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// runNoopProcessor is `weir noop-processor ANSWERS ADDRESSES`: the minimum that an ext_proc server in grpc-go can do.
-// It answers request headers and whole request bodies with the answers recorded in the first file, in turn, sends back
-// the chunks of FULL_DUPLEX_STREAMED, and answers everything else with an empty answer. It writes its address to the
-// second file, and ends at a signal.
+// runNoopProcessor is `weir noop-processor ANSWERS ADDRESSES`: a minimal ext_proc server in grpc-go. It replies to
+// request headers and whole request bodies with the recorded answers of the first file, in turn, sends back the chunks
+// of FULL_DUPLEX_STREAMED, and replies to all other messages with an empty answer. It writes its address to the second
+// file, and ends at a signal.
 func runNoopProcessor(args []string, _, stderr io.Writer) int {
 	if len(args) != 2 {
 		_, _ = fmt.Fprintln(stderr, "weir noop-processor: want a file with answers, and one for addresses")
@@ -78,10 +78,10 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// noopProcessor answers without looking at the messages.
+// noopProcessor answers without reading the messages.
 type noopProcessor struct {
 	extprocv3.UnimplementedExternalProcessorServer
-	headers, bodies []*extprocv3.ProcessingResponse // bodies is empty where bodies come in chunks, or not at all
+	headers, bodies []*extprocv3.ProcessingResponse // bodies is empty if bodies come in chunks, or not at all
 	next            atomic.Uint64
 }
 
@@ -132,7 +132,7 @@ func (p *noopProcessor) Process(stream extprocv3.ExternalProcessor_ProcessServer
 	for {
 		message, err := stream.Recv()
 		if err != nil {
-			return nil // the request has ended, in whatever way
+			return nil // the request has ended
 		}
 		var answer *extprocv3.ProcessingResponse
 		switch request := message.GetRequest().(type) {

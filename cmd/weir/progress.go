@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// progress shows how far a command has got, over several parts of equal length: as a bar on a terminal, otherwise with
-// a line per part.
+// progress shows a command's progress over several parts of equal length: as a bar on a terminal, otherwise with a line
+// per part.
 type progress struct {
 	out   io.Writer
 	bar   *progressbar.ProgressBar // nil without a terminal

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// asked is a kind of request, as an Envoy would send it.
+// asked is a kind of request in an Envoy's form.
 type asked struct {
 	model                     bool   // a trusted header names the model
 	body                      string // of the request
@@ -35,9 +35,9 @@ var (
 	}
 )
 
-// recordAnswers asks Weir, as an Envoy would, for its answers to count concurrent requests, so that each goes to another
-// endpoint. The no-op processor replays them, so that both processors name the same destinations, in header and metadata,
-// and leave Envoy in the same mode.
+// recordAnswers sends Weir count concurrent requests like an Envoy, so that each goes to another endpoint, and returns
+// the answers. The no-op processor replays them, so that both processors name the same destinations, in header and
+// metadata, and leave Envoy in the same mode.
 func recordAnswers(ctx context.Context, address string, count int, request asked) ([]*extprocv3.ProcessingResponse, error) {
 	answers, err := askWeir(ctx, address, count, request)
 	if err != nil {
@@ -55,14 +55,14 @@ func recordAnswers(ctx context.Context, address string, count int, request asked
 	return answers, nil
 }
 
-// skipsBody reports whether the answer tells Envoy not to send the request's body.
+// skipsBody reports whether the answer makes Envoy skip the request's body.
 func skipsBody(answer *extprocv3.ProcessingResponse) bool {
 	override := answer.GetModeOverride()
 	return override != nil && override.GetRequestBodyMode() == extprocfilterv3.ProcessingMode_NONE
 }
 
-// askWeir returns the answers to concurrent requests, to the headers and, where they did not say enough, to a body in one
-// message, and then ends these.
+// askWeir returns the answers to concurrent requests: to the headers and, if these did not suffice, to a body in one
+// message. Then it ends the requests.
 func askWeir(ctx context.Context, address string, count int, request asked) ([]*extprocv3.ProcessingResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel() // ends the streams
@@ -103,7 +103,7 @@ func (a asked) ask(stream extprocv3.ExternalProcessor_ProcessClient) ([]*extproc
 		}})
 	}
 	streamed := a.requestBody == extprocfilterv3.ProcessingMode_FULL_DUPLEX_STREAMED
-	if streamed { // Weir answers the headers when it has the body
+	if streamed { // Weir replies to the headers when it has the body
 		if err := sendBody(); err != nil {
 			return nil, err
 		}

@@ -108,7 +108,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// check reports every flag that is out of its range, or has no use.
+// check reports every flag out of its range or without effect.
 func (o *simulateOptions) check() error {
 	var problems []error
 	bad := func(flag, format string, args ...any) {
@@ -236,7 +236,7 @@ func (o *simulateOptions) print(
 	return out.Encode(reports)
 }
 
-// draw draws the picture that --plots asks for.
+// draw draws the picture of --plots.
 func (o *simulateOptions) draw(reports []*simulate.Report) error {
 	if o.plots == "" {
 		return nil
@@ -273,7 +273,7 @@ func (o *simulateOptions) configurations() (runs []simulate.Options, problems []
 	return runs, problems
 }
 
-// inputs reads the configurations and the workload. Its error lists the problems of all of them.
+// inputs reads the configurations and the workload. Its error lists all their problems.
 func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.Workload, err error) {
 	if len(o.configs)+len(o.profiles) == 0 {
 		o.profiles = []string{config.DefaultProfile}
@@ -325,7 +325,7 @@ func (o *simulateOptions) inputs() (runs []simulate.Options, workload *simulate.
 	return o.withEstimates(runs), workload, errors.Join(problems...)
 }
 
-// withEstimates returns each run with each of the estimates. Where costs are no tokens there is nothing to estimate.
+// withEstimates returns each run with each of the estimates. Without costs in tokens there is nothing to estimate.
 func (o *simulateOptions) withEstimates(runs []simulate.Options) (all []simulate.Options) {
 	for _, run := range runs {
 		for i, text := range o.estimates {
@@ -345,7 +345,7 @@ func (o *simulateOptions) withEstimates(runs []simulate.Options) (all []simulate
 	return all
 }
 
-// peersConfig is the configuration under which other routers choose engines.
+// peersConfig is the configuration for other routers' choices of engines.
 const peersConfig = `profile: recommended
 requestQueueController: { enabled: false, slotsPerBackend: 64 }
 scheduling: { affinity: off }
@@ -364,14 +364,14 @@ func (o *simulateOptions) withPeers(runs []simulate.Options) ([]simulate.Options
 	return runs, err
 }
 
-// pool returns the engines that the flags describe.
+// pool returns the engines of the flags.
 func (o *simulateOptions) pool() []simulate.Engines {
 	e := simulate.DefaultEngines(o.engines, o.block)
 	e.Engine.Slots, e.Engine.Blocks = o.slots, max(1, o.kvTokens/o.block)
 	return []simulate.Engines{e}
 }
 
-// simulateAll runs the simulations, as many at once as there are processors, each with all seeds.
+// simulateAll runs the simulations, one per CPU at a time, each with all seeds.
 func (o *simulateOptions) simulateAll(
 	runs []simulate.Options, workload *simulate.Workload, show func(done, total int),
 ) ([]*simulate.Report, error) {

@@ -29,7 +29,7 @@ func (o *simulateOptions) checkComparison(
 	}
 }
 
-// runRecording asks what each configuration would have made of a recording.
+// runRecording simulates a recording with each configuration.
 func (o *simulateOptions) runRecording(stdout, stderr io.Writer) error {
 	runs, problems := o.configurations()
 	if err := errors.Join(problems...); err != nil {
@@ -76,7 +76,7 @@ func (o *simulateOptions) runRecording(stdout, stderr io.Writer) error {
 	return compared.Write(stdout)
 }
 
-// history reads the recording, and repeats it with its own configuration.
+// history reads the recording, and replays it with its own configuration.
 func (o *simulateOptions) history() (*recording.History, error) {
 	format, err := app.Recordings()
 	if err != nil {
@@ -97,7 +97,7 @@ func (o *simulateOptions) history() (*recording.History, error) {
 	return history, nil
 }
 
-// reports runs simulations, and draws them if --plots asks for it. The first report is what happened.
+// reports runs simulations, and draws them with --plots. The first report is the recorded history.
 func (o *simulateOptions) reports(h *recording.History, options []simulate.RecordedOptions) ([]*simulate.Report, error) {
 	reports := []*simulate.Report{simulate.HistoryFigures(h)}
 	for i := range options {

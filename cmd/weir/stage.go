@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// onStage runs play in a scene that ends with it, even at Ctrl-C. It removes the scene's logs if all went well;
+// onStage runs play in a scene that ends with it, even at Ctrl-C. After a success it removes the scene's logs;
 // otherwise it keeps them and prints their directory to stderr. It returns the command's exit code. A second Ctrl-C
 // ends weir at once.
 func onStage(name string, stderr io.Writer, play func(*scene.Scene) error) int {

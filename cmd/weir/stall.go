@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// stallMeter measures how late goroutines wake up on this machine. While other programs occupy the processors, answers
-// that were due one after another arrive all at once, which would spoil a latency benchmark.
+// stallMeter measures how late goroutines wake up on this machine. While other programs occupy the CPUs, answers due
+// one after another arrive all at once, which would invalidate a latency benchmark.
 type stallMeter struct {
 	stop context.CancelFunc
 	late chan []time.Duration // all of them, sent at the end

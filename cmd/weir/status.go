@@ -22,10 +22,10 @@ const statusAbout = `Print the state of an epp once: the pool, its tiers, engine
 Exit code 0: healthy. 1: degraded, with the reasons on the first lines. 2: no replica can be reached, or wrong arguments.
 `
 
-// secondReading is the time between the two readings by which rates are known.
+// secondReading is the time between the two readings for rates.
 const secondReading = time.Second
 
-// statusFlags adds the flags by which replicas and rows are chosen.
+// statusFlags adds the flags that choose replicas and rows.
 func statusFlags(set *pflag.FlagSet, q *status.Query) (addresses *[]string) {
 	addresses = set.StringSlice("address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
 	set.IntVar(&q.Engines, "engines", q.Engines, fmt.Sprintf("most `rows` of engines, 0 to %d", status.MostRows))
@@ -38,7 +38,7 @@ func statusFlags(set *pflag.FlagSet, q *status.Query) (addresses *[]string) {
 	return addresses
 }
 
-// checkStatusFlags returns what is wrong with the flags.
+// checkStatusFlags returns the problems of the flags.
 func checkStatusFlags(q *status.Query, addresses []string) error {
 	if err := checkAddresses(addresses); err != nil {
 		return err
@@ -90,7 +90,7 @@ func runStatus(args []string, stdout, stderr io.Writer) int {
 	return int(verdict)
 }
 
-// readStatus reads the documents of all replicas; a second time, if one does not know its rates yet.
+// readStatus reads the documents of all replicas, and again if one has no rates yet.
 func readStatus(ctx context.Context, addresses []string, q *status.Query) []status.Answer {
 	answers := status.Fetch(ctx, addresses, q)
 	if slices.ContainsFunc(answers, func(a status.Answer) bool { return a.Document != nil && a.Document.WindowSeconds == 0 }) {
@@ -100,7 +100,7 @@ func readStatus(ctx context.Context, addresses []string, q *status.Query) []stat
 	return answers
 }
 
-// statusJSON is what `weir status -o json` prints.
+// statusJSON is the output of `weir status -o json`.
 type statusJSON struct {
 	Schema   int             `json:"schema"`
 	Verdict  string          `json:"verdict"`
@@ -108,7 +108,7 @@ type statusJSON struct {
 	Replicas []replicaStatus `json:"replicas"`
 }
 
-// replicaStatus is the state of one replica, or the error for which it is not known.
+// replicaStatus is the state of one replica, or the error of reading it.
 type replicaStatus struct {
 	Address string           `json:"address"`
 	Error   string           `json:"error,omitempty"`

@@ -53,7 +53,7 @@ func runTop(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// showTop shows the screen until somebody ends it. When it returns, the terminal is as it was.
+// showTop shows the screen until the user ends it. It restores the terminal.
 func showTop(screen *os.File, addresses []string, q status.Query, every, patience time.Duration) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGHUP, syscall.SIGTERM)
 	defer stop()

@@ -13,8 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/spelling"
 )
 
-// Explain rewords an error of the set's Parse if it is about a value or an unknown flag; any other error is returned
-// unchanged.
+// Explain rewords an error of the set's Parse about a value or an unknown flag, and returns any other error unchanged.
 func Explain(set *pflag.FlagSet, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
@@ -35,8 +34,8 @@ func Explain(set *pflag.FlagSet, err error) error {
 	return fmt.Errorf("--%s: %q: %s", flag.Name, invalid.GetValue(), allowed(flag.Value.Type(), invalid.Unwrap()))
 }
 
-// Unexpected returns the problem with an argument that is no flag, among all of them. pflag takes no value for a bool
-// flag from the argument behind it.
+// Unexpected returns the problem of a non-flag argument, given all arguments. pflag does not take the argument after a
+// bool flag as its value.
 func Unexpected(set *pflag.FlagSet, argument string, all []string) error {
 	if i := slices.Index(all, argument); i > 0 {
 		name := strings.TrimPrefix(all[i-1], "--")
@@ -47,8 +46,8 @@ func Unexpected(set *pflag.FlagSet, argument string, all []string) error {
 	return fmt.Errorf("%q: there are no arguments but flags", argument)
 }
 
-// allowed describes the values that a kind of flag accepts. The kinds are pflag's own; any other describes them itself,
-// in its error.
+// allowed describes the values accepted by one of pflag's own kinds of flags. Other kinds describe them in their
+// errors.
 func allowed(kind string, cause error) string {
 	tooLarge := errors.Is(cause, strconv.ErrRange)
 	switch kind {

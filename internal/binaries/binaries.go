@@ -26,7 +26,7 @@ const (
 
 const commands = "github.com/weir-epp/weir/cmd/"
 
-// dir contains what Run has built, for as long as the tests run.
+// dir has the commands built by Run, while the tests run.
 var dir string
 
 // Run builds the commands, runs the tests and removes its copies of the commands. It returns the exit code, which is 1
@@ -48,8 +48,8 @@ func Run(m *testing.M, names ...string) int {
 	return m.Run()
 }
 
-// build builds commands in shared, where go build links anew only what is no longer up to date, and copies them to dir,
-// where no later build changes them. Builds of other processes wait. The error has the compiler's messages.
+// build builds commands in shared, where go build relinks only outdated ones, and copies them to dir, where no later
+// build changes them. Builds of other processes wait. The error has the compiler's messages.
 func build(shared, dir string, names []string) (err error) {
 	if err := os.MkdirAll(shared, 0o755); err != nil {
 		return err
@@ -92,8 +92,8 @@ func duplicate(from, to string) (err error) {
 	return errors.Join(err, target.Close())
 }
 
-// Path returns the path of a command that Run has built.
+// Path returns the path of a command built by Run.
 func Path(name string) string { return filepath.Join(dir, name) }
 
-// Dir returns the directory of the commands that Run has built.
+// Dir returns the directory of the commands built by Run.
 func Dir() string { return dir }

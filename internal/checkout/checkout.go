@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// ErrNone is returned where the working directory is in no checkout.
+// ErrNone means that the working directory is in no checkout.
 var ErrNone = errors.New("checkout: no go.mod here or above")
 
 // Root returns the nearest directory with a go.mod, from the working directory upward; ErrNone if there is none.
@@ -36,8 +36,8 @@ func Root() (string, error) {
 	}
 }
 
-// Tool returns the path of a tool: the one that the environment names (HELM for helm), else the one that hack/tool.sh
-// builds, which may take minutes the first time.
+// Tool returns the path of a tool: from the environment (HELM for helm), or else built by hack/tool.sh, which may take
+// minutes the first time.
 func Tool(ctx context.Context, name string) (string, error) {
 	if path := os.Getenv(strings.ToUpper(name)); path != "" {
 		return path, nil

@@ -1,9 +1,9 @@
-// Package child starts processes that do not outlive this one, and measures their processor time.
+// Package child starts processes that do not outlive this one, and measures their CPU time.
 //
-// On Linux a child asks the kernel to kill it when its parent dies. That signal belongs to the thread that forked the
-// child, not to the process: were that thread to end (a goroutine that returns while locked to its thread ends it), the
-// child would be killed out of the blue. So one goroutine, locked to its thread for all of the child's life, forks the
-// child and waits for it. It reaps the child whatever ends it.
+// On Linux a child asks the kernel to kill it when its parent dies. The kernel ties that signal to the thread that
+// forked the child, not to the process: if that thread ended (as when a goroutine returns while locked to it), the
+// child would be killed unexpectedly. So one goroutine, locked to its thread for the child's life, forks the child,
+// waits for it and reaps it after any end.
 package child
 
 import (
@@ -36,7 +36,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // State says how it ended
+			_ = cmd.Wait() // State has the result
 			close(p.done)
 		}
 	}()
@@ -49,10 +49,10 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 // Pid returns the process ID, also of a child that has ended.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the child has ended, for whatever reason.
+// Done returns a channel that is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// State returns how the child ended. It may be called once Done is closed.
+// State returns the child's exit state. It may be called once Done is closed.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
 // Ended reports whether the child has ended.
@@ -65,8 +65,9 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Signal sends a signal. A child that has ended gets none, which is no error. After SIGSTOP it waits, on Linux and for at
-// most 10 s, until every thread has stopped: the kernel stops each one when it runs next, and a thread may do much until then.
+// Signal sends a signal. For an ended child it does nothing. After SIGSTOP it waits, on Linux and for at most 10 s,
+// until every thread has stopped: the kernel stops each thread only when it next runs, and a thread may do much until
+// then.
 func (p *Process) Signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -79,7 +80,7 @@ func (p *Process) Signal(s os.Signal) error {
 	return nil
 }
 
-// Kill ends the child at once (SIGKILL) and returns when it is gone.
+// Kill ends the child at once (SIGKILL) and returns when it has ended.
 func (p *Process) Kill() error {
 	if err := p.Signal(syscall.SIGKILL); err != nil {
 		return err

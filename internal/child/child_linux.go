@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute adds what every child has.
+// attribute adds the attributes of every child.
 func attribute(a *syscall.SysProcAttr) { a.Setpgid, a.Pdeathsig = true, syscall.SIGKILL }
 
 // stopped reports whether every thread of a process is stopped.
@@ -22,7 +22,7 @@ func stopped(pid int) bool {
 		if err != nil {
 			continue // the thread has ended
 		}
-		// The state follows the name, which is in brackets and may have any.
+		// The state follows the name, which is in brackets and may itself contain brackets.
 		if i := bytes.LastIndexByte(text, ')'); !bytes.HasPrefix(text[i+1:], []byte(" T")) {
 			return false
 		}
@@ -30,8 +30,8 @@ func stopped(pid int) bool {
 	return true
 }
 
-// CPU returns the processor time that a process has used since its start, user and system, of all its threads, to the
-// nanosecond: short rounds can be compared by it.
+// CPU returns a process's CPU time since its start, user and system, of all its threads, to the nanosecond, so that
+// short rounds can be compared.
 func CPU(pid int) (time.Duration, error) {
 	// clock_getcpuclockid(3): the complement of the process ID above three bits, of which 2 is the scheduler's clock.
 	const scheduler = 2

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// attribute adds what every child has; the parent-death signal only Linux has.
+// attribute adds the attributes of every child. Only Linux has the parent-death signal.
 func attribute(a *syscall.SysProcAttr) { a.Setpgid = true }
 
 // stopped returns true: only on Linux can the state of threads be read.

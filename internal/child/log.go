@@ -24,21 +24,22 @@ func (l *Log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what has been written until now.
+// String returns the text written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
 }
 
-// LogFile is the path of a file to which a child writes by itself: a line can be read as soon as the child goes on, whereas
+// LogFile is the path of a file to which a child writes directly: a line is readable as soon as it is written, whereas
 // through a pipe it comes later.
 type LogFile string
 
-// Create creates the file for exec.Cmd, to which it must be given as it is. The caller closes it once the child has started.
+// Create creates the file for exec.Cmd, which must get the *os.File itself. The caller closes it once the child has
+// started.
 func (l LogFile) Create() (*os.File, error) { return os.Create(string(l)) }
 
-// String returns what has been written until now; an error if the file cannot be read.
+// String returns the text written so far, or the error of reading the file.
 func (l LogFile) String() string {
 	text, err := os.ReadFile(string(l))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// manifest says what is in a tar, and what is not, and why.
+// manifest lists the content of a tar, and missing files with the reasons.
 type manifest struct {
 	At    time.Time `json:"at"`
 	Weir  string    `json:"weir"` // the version that has made it

@@ -7,12 +7,12 @@ import (
 	"regexp"
 )
 
-// secretName matches the names of fields and headers whose values are secrets. Envoy's dump has those of its Secret resources
-// redacted, and nothing else.
+// secretName matches the names of fields and headers with secret values. Envoy itself redacts only its Secret resources
+// in a dump.
 var secretName = regexp.MustCompile(`(?i)secret|passw|private_?key|api[-_]?key|credential|authorization|cookie|token|inline_(string|bytes)|htpasswd|hmac|` +
 	`session_ticket|^x-.*-key$`)
 
-// notSecretNames are fields that match and are needed, to see how Envoy is set up.
+// notSecretNames are matching fields that are needed to understand Envoy's setup.
 var notSecretNames = regexp.MustCompile(`(?i)^(max_tokens|token_bucket|tokens_per_fill|access_token_.*_ttl|.*_timeout|transport_socket.*|` +
 	`tls_certificate_sds_secret_configs|validation_context_sds_secret_config|sds_secret_configs?|dynamic_.*_secrets|static_secrets|secret_name)$`)
 
@@ -31,7 +31,7 @@ func isSecret(name string) bool {
 	return secretName.MatchString(name) && !notSecretNames.MatchString(name)
 }
 
-// redact replaces the strings that are secrets: in a field of a secret's name, and beside the name of a header that is one.
+// redact replaces secret strings: in a field with a secret's name, and next to the name of a secret header.
 func redact(v any, secret bool) any {
 	switch v := v.(type) {
 	case string:

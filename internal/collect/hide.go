@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// redacted stands for a value that is left out.
+// redacted replaces a secret value.
 const redacted = "[redacted]"
 
 // hider replaces the names of flows and tenants.
@@ -21,7 +21,7 @@ type hider struct {
 	names bool // it leaves them
 }
 
-// notSecret are names that no tenant has chosen.
+// notSecret are names not chosen by a tenant.
 var notSecret = []string{"", request.Anonymous, request.UnknownModel, "other"}
 
 // name returns the hash of a name.
@@ -93,8 +93,8 @@ var (
 	secretKeys = [][]string{{"scheduling", "affinitySeed"}}
 )
 
-// config hides the names and the secrets of a configuration. Its comments quote values, also of a newer one that is not in use,
-// so they are left out.
+// config hides the names and the secrets of a configuration. Its comments quote values, even of a refused newer one, so
+// they are left out.
 func (h *hider) config(page []byte) ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Unmarshal(page, &doc); err != nil {
@@ -154,7 +154,7 @@ func below(doc map[string]any, path []string) (of map[string]any, last string) {
 	return doc, path[len(path)-1]
 }
 
-// credentialForms are texts that are credentials wherever they stand.
+// credentialForms match texts that are credentials in any place.
 var credentialForms = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20)[A-Za-z0-9._~+/=-]{6,}`),
 	regexp.MustCompile(`\b(sk|pk|hf|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{12,}`),

@@ -11,17 +11,17 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// Options is what is collected.
+// Options selects the sources.
 type Options struct {
-	// Addresses are those of the replicas' debug ports.
+	// Addresses are the replicas' debug ports.
 	Addresses []string
 	// Metrics and Envoy are the addresses of the metrics ports and of Envoy's admin interfaces; none: these are not collected.
 	Metrics, Envoy []string
-	// Names leaves the names of flows and tenants as they are.
+	// Names leaves the names of flows and tenants unchanged.
 	Names bool
 }
 
-// File is a file of the tar, or the reason for which there is none.
+// File is a file of the tar, or the reason why it is missing.
 type File struct {
 	Name string `json:"name"`
 	From string `json:"from"`
@@ -42,7 +42,7 @@ type source struct {
 	file, address, path string
 	query               url.Values
 	hide                func([]byte) ([]byte, error)
-	// ifHashed leaves the page out, unless the epp shows names as hashes only.
+	// ifHashed leaves the page out unless the epp shows names only as hashes.
 	ifHashed bool
 }
 
@@ -76,7 +76,7 @@ func (o *Options) sources() (all []source) {
 	return all
 }
 
-// Collect reads all sources, one after the other. reached is true if one epp has told its status.
+// Collect reads all sources, one after the other. reached is true if at least one epp has returned its status.
 func Collect(ctx context.Context, o *Options) (files []File, reached bool) {
 	hashed := map[string]bool{}
 	for _, s := range o.sources() {

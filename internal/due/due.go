@@ -1,7 +1,7 @@
-// Package due does tasks when their time has come, at most a given number at once. Its caller keeps the tasks, in a heap
-// below its own lock; this package owns the loop.
+// Package due runs tasks at their due times, at most a given number concurrently. Its caller keeps the tasks, in a heap
+// under its own lock; this package owns the loop.
 //
-// Invariant: a task that next has returned is done once, unless ctx ends first. Run returns after the last one has ended.
+// Invariant: a task returned by next is done once, unless ctx ends first. Run returns after the last task has ended.
 package due
 
 import (
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Run does tasks until ctx is done and the last of them has ended, at most this many at once (at least 1). The function next
-// removes the task that is due from the caller's tasks; if none is due, it returns nil and the time until one will be, or 0
-// if there are none. A value in wake makes Run ask it again.
+// Run does tasks until ctx is done and the last of them has ended, at most most of them concurrently (at least 1). next
+// removes a due task from the caller's tasks; if none is due, it returns nil and the time until one will be, or 0
+// without tasks. A value in wake makes Run call next again.
 func Run[T any](ctx context.Context, most int, wake <-chan struct{}, next func() (*T, time.Duration), do func(context.Context, *T)) {
 	var doing sync.WaitGroup
 	defer doing.Wait()

@@ -10,7 +10,7 @@ import (
 // Host is an endpoint of the cluster.
 type Host struct {
 	Address  netip.AddrPort
-	Draining bool // takes requests that name it, and no others
+	Draining bool // takes only requests that name it
 }
 
 // Encode returns the text of a file with the endpoints of a cluster: a DiscoveryResponse in JSON, which is YAML too,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// retryWait is the time after which a file that could not be written is written again.
+// retryWait is the time after a failed write until the next attempt.
 const retryWait = time.Second
 
 // Follower writes the file of a cluster.
@@ -16,14 +16,14 @@ type Follower struct {
 	Cluster string        // whose endpoints they are
 	Grace   time.Duration // for which a removed endpoint drains
 
-	// Wrote is called after each write with the endpoints of the text, and after one that failed unless the one before
+	// Wrote is called after each write with the written endpoints, and after a failed write unless the previous one
 	// failed for the same reason.
 	Wrote func(hosts []Host, err error)
 }
 
-// Run writes the file for the first list, for each list that comes, and again when an endpoint has drained, unless its
-// text is the same as before; after a signal of again it writes the file in any case. It returns an error if the first
-// write fails, and otherwise nil when ctx is done; endpoints that drain then stay in the file.
+// Run writes the file for the first list, for each later list, and when an endpoint has drained, unless its text has
+// not changed; after a signal of again it always writes the file. It returns an error if the first write fails, and
+// otherwise nil when ctx is done; draining endpoints then stay in the file.
 func (f Follower) Run(
 	ctx context.Context, first []netip.AddrPort, lists <-chan []netip.AddrPort, again <-chan struct{},
 ) error {
@@ -53,11 +53,11 @@ func (f Follower) Run(
 	}
 }
 
-// following is a Follower that runs.
+// following is a running Follower.
 type following struct {
 	Follower
 	kept    Kept
-	written []byte // the text of the last write that did not fail; nil before it
+	written []byte // the text of the last successful write; nil before it
 	stale   bool   // the file may have another text
 	problem error  // of the last write, if that failed
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// MaxDraining is the largest number of endpoints that drain at a time; beyond it the first removed ones are gone at
+// MaxDraining is the largest number of endpoints draining at a time; beyond it the first removed ones are dropped at
 // once.
 const MaxDraining = 10_000
 
-// Kept is the list of Weir with the endpoints that were in it until recently. Its zero value is an empty list, and
-// removes endpoints at once.
+// Kept is Weir's list plus the endpoints recently removed from it. Its zero value is an empty list, and drops removed
+// endpoints at once.
 type Kept struct {
 	Grace time.Duration // for which a removed endpoint drains
 
@@ -19,13 +19,13 @@ type Kept struct {
 	draining []leaving // in the order of their ends
 }
 
-// leaving is an endpoint that drains.
+// leaving is a draining endpoint.
 type leaving struct {
 	address netip.AddrPort
 	until   time.Time
 }
 
-// Set replaces the list. Endpoints that it lacks drain from now on; those that are back are like any other.
+// Set replaces the list. Endpoints missing from it drain from now on; returning ones stop draining.
 func (k *Kept) Set(listed []netip.AddrPort, now time.Time) {
 	present := make(map[netip.AddrPort]bool, len(listed))
 	for _, address := range listed {

@@ -9,11 +9,10 @@ import (
 	"syscall"
 )
 
-// Write replaces a file in one step: it writes a temporary file in the same directory and renames it, the only change
-// of a file that Envoy notices. After an error the file is as it was. A new file can be read by everybody, a replaced
-// one keeps its permissions and its owner. A symbolic link is an error: Envoy would not notice a change of its target.
-// The same problem has the same text each time. Nothing waits for the disk: the writer of the file writes it again when
-// it starts.
+// Write replaces a file atomically: it writes a temporary file in the same directory and renames it, the only change
+// that Envoy notices. After an error the file has not changed. A new file is world-readable; a replaced one keeps its
+// permissions and its owner. A symbolic link is an error: Envoy would not notice a change of its target. Equal problems
+// have equal error texts. Write does not sync the disk: the file's writer writes it again when it starts.
 func Write(path string, content []byte) error {
 	mode := fs.FileMode(0o644)
 	old, err := os.Lstat(path)
@@ -62,7 +61,7 @@ func keepOwner(file *os.File, old fs.FileInfo) error {
 	return nil
 }
 
-// cause returns an error without the name of the temporary file, which is another one each time.
+// cause returns an error without the name of the temporary file, which varies.
 func cause(err error) error {
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number

@@ -100,8 +100,9 @@ func (b Bootstrap) Filters() []string {
 	return names
 }
 
-// Route returns the action of the first route that has one ("cluster", "timeout", "retry_policy"), to be changed in place,
-// for all routes with the same action: in the shipped files all that lead to the model servers. It is nil if there is none.
+// Route returns the action ("cluster", "timeout", "retry_policy") of the first route with one, to be changed in place.
+// The change applies to all routes with the same action, in the shipped files all routes to the model servers. It
+// returns nil if there is none.
 func (b Bootstrap) Route() map[string]any {
 	var action map[string]any
 	for _, route := range b.routes() {
@@ -121,13 +122,13 @@ func (b Bootstrap) routes() []any {
 }
 
 // Object returns the object at a path below part of a configuration, to be changed in place: a string in the path is
-// the key of an object, an int an index in a list. It is nil if there is nothing at the path, or something else.
+// the key of an object, an int an index in a list. It returns nil if there is no object at the path.
 func Object(part any, path ...any) map[string]any {
 	object, _ := walk(part, path).(map[string]any)
 	return object
 }
 
-// List is [Object] for a list. Its entries are those of the configuration; what is appended to it is not.
+// List is [Object] for a list. Its entries are the configuration's own; entries appended to it are not.
 func List(part any, path ...any) []any {
 	list, _ := walk(part, path).([]any)
 	return list
@@ -156,7 +157,7 @@ func walk(part any, path []any) any {
 	return part
 }
 
-// named returns the object in a list that has this name; nil if there is none.
+// named returns the object with this name in a list; nil if there is none.
 func named(entries []any, name string) map[string]any {
 	for _, entry := range entries {
 		if object := Object(entry); object["name"] == name {

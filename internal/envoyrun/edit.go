@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/eds"
 )
 
-// KeepHeader returns an Edit that lets clients send headers which the shipped files remove, each by its name in lower
-// case, as if the clients were a trusted hop.
+// KeepHeader returns an Edit that keeps client headers, given in lower case, that the shipped files remove, as if
+// clients were a trusted hop.
 func KeepHeader(names ...string) func(Bootstrap) error {
 	return func(b Bootstrap) error {
 		mutations := Object(b.Filter(HeaderFilter), "mutations")
@@ -33,7 +33,7 @@ func KeepHeader(names ...string) func(Bootstrap) error {
 	}
 }
 
-// WithoutFilter returns an Edit that removes the first listener's HTTP filters of that name, if there are any.
+// WithoutFilter returns an Edit that removes the first listener's HTTP filters of that name, if any.
 func WithoutFilter(name string) func(Bootstrap) error {
 	return func(b Bootstrap) error {
 		manager := b.ConnectionManager()
@@ -77,7 +77,7 @@ func (b Bootstrap) setAddresses(o Options) error {
 	)
 }
 
-// setStats has the listener with the counters, if there is one, bind any port and ask the admin interface.
+// setStats makes the listener with the counters, if any, bind any port and ask the admin interface.
 func (b Bootstrap) setStats(admin string) error {
 	listener := b.Stats()
 	if listener == nil {
@@ -113,10 +113,10 @@ func setAddress(parent map[string]any, what, address string) error {
 func (b Bootstrap) setWeir(address string) error {
 	cluster := b.Cluster(WeirCluster)
 	if cluster == nil {
-		return nil // a configuration without ext_proc
+		return nil // the configuration has no ext_proc
 	}
 	clusters := []map[string]any{cluster}
-	if parts := List(cluster, "cluster_type", "typed_config", "clusters"); len(parts) > 0 { // one that is made of others
+	if parts := List(cluster, "cluster_type", "typed_config", "clusters"); len(parts) > 0 { // made of other clusters
 		clusters = clusters[:0]
 		for _, name := range parts {
 			clusters = append(clusters, b.Cluster(fmt.Sprint(name)))
@@ -208,7 +208,8 @@ func addressMessage(address string) (map[string]any, error) {
 	}}, nil
 }
 
-// shippedFolder is the path of the shipped files, as they refer to each other: relative to the root of the repository.
+// shippedFolder is the path of the shipped files in their references to each other: relative to the root of the
+// repository.
 const shippedFolder = "config/envoy/"
 
 // edsFile is the file of the model servers' endpoints below it, and shippedEndpoints its path.
@@ -217,8 +218,8 @@ const (
 	shippedEndpoints = shippedFolder + edsFile
 )
 
-// bundle copies files below config/envoy that the configuration refers to, such as keys, into dir, and makes it refer
-// to the copies, so that Envoy can run in any working directory. The file of endpoints gets those of the model servers.
+// bundle copies the configuration's files below config/envoy, such as keys, into dir, and makes the configuration refer
+// to the copies, so that Envoy can run in any working directory. The file of endpoints gets the model servers.
 func (b Bootstrap) bundle(dir string, modelServers []string) error {
 	err := fs.WalkDir(shipped.Files, "auth", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

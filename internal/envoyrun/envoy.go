@@ -30,15 +30,15 @@ type Envoy struct {
 	detach func() bool // guarded by mu; detaches Kill from the context; nil before there is a process
 }
 
-// Start starts an Envoy and returns when it accepts requests. Envoy is killed when ctx ends, so ctx should be that of
-// the whole test or command; Options.ReadyTimeout bounds the start. On an error nothing is left running, and the error
-// has the end of Envoy's log.
+// Start starts an Envoy and returns when it accepts requests. Envoy is killed when ctx ends, so ctx should be the whole
+// test's or command's; Options.ReadyTimeout bounds the start. On an error nothing is left running, and the error has
+// the end of Envoy's log.
 func Start(ctx context.Context, o Options) (*Envoy, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	// The listener with the counters has to know the port of the admin interface beforehand.
+	// The listener with the counters needs the port of the admin interface beforehand.
 	reserved, release, err := reserve(orAnyPort(o.Admin))
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (e *Envoy) launch(ctx context.Context, o Options, bootstrap Bootstrap) erro
 	return e.waitReady(ctx, o.ReadyTimeout, adminAddress)
 }
 
-// start starts cmd with its output in the log files. Standard output has the access log only.
+// start starts cmd with its output in the log files. Standard output has only the access log.
 func (e *Envoy) start(cmd *exec.Cmd) error {
 	const appending = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	access, err := os.OpenFile(e.file("access.log"), appending, 0o600)
@@ -161,7 +161,7 @@ func (e *Envoy) Pid() int { return e.process.Pid() }
 // Options.EndpointsFile names another. A file that is renamed over it takes effect within some milliseconds.
 func (e *Envoy) EndpointsFile() string { return e.file(edsFile) }
 
-// Done returns a channel that is closed when Envoy has ended, for whatever reason.
+// Done returns a channel that is closed when Envoy has ended.
 func (e *Envoy) Done() <-chan struct{} { return e.process.Done() }
 
 // Stats returns the counters and gauges whose full names match the regular expression; all for "". Worker threads
@@ -176,18 +176,18 @@ func (e *Envoy) Stats(ctx context.Context, filter string) (map[string]int64, err
 
 func (e *Envoy) file(name string) string { return filepath.Join(e.dir, name) }
 
-// stopGrace is how long Stop waits for Envoy to end by itself before it kills it.
+// stopGrace is the time for which Stop waits for Envoy to end before it kills it.
 const stopGrace = 5 * time.Second
 
-// Pause suspends Envoy (SIGSTOP): connections stay open, and nothing is answered.
+// Pause suspends Envoy (SIGSTOP): connections stay open, without answers.
 func (e *Envoy) Pause() error { return e.process.Signal(syscall.SIGSTOP) }
 
 // Resume lets a paused Envoy continue.
 func (e *Envoy) Resume() error { return e.process.Signal(syscall.SIGCONT) }
 
-// Stop ends Envoy and returns when it is gone: orderly (which cuts running requests), or by force after 5 s. It returns
-// an error, with the end of the log, if Envoy had ended by itself before, or could not be ended orderly. After a Stop,
-// a Kill or the end of Start's context it does nothing.
+// Stop ends Envoy and returns when it has ended: orderly (which cuts running requests), or by force after 5 s. It
+// returns an error, with the end of the log, if Envoy had ended by itself before, or had to be killed. After a Stop, a
+// Kill or the end of Start's context it does nothing.
 func (e *Envoy) Stop() error {
 	return e.end(func() error {
 		resumed := e.Resume()
@@ -199,7 +199,7 @@ func (e *Envoy) Stop() error {
 	})
 }
 
-// Kill ends Envoy at once (SIGKILL), paused or not, and returns when it is gone. Clients see their connections reset.
+// Kill ends Envoy at once (SIGKILL), paused or not, and returns when it has ended. Clients see their connections reset.
 func (e *Envoy) Kill() {
 	_ = e.end(func() error { return e.process.Kill() })
 }

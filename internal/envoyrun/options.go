@@ -7,19 +7,19 @@ import (
 
 // Options describe the Envoy to start. Config and ModelServers or EndpointsFile must be set, and Weir if the configuration has ext_proc.
 type Options struct {
-	// Config is a shipped configuration ("recommended", "full-duplex"; see Shipped), or the path, with a slash in it, of
-	// another with the clusters "weir" and "model_servers".
+	// Config is a shipped configuration ("recommended", "full-duplex"; see Shipped), or the path, with a slash in it,
+	// of another one with the clusters "weir" and "model_servers".
 	Config string
 
-	// Weir is the ext_proc server, ip:port, spoken to in plain HTTP/2; replicas are separated by commas. Nothing needs to
-	// listen there yet. Configurations without ext_proc ignore it.
+	// Weir is the ext_proc server, ip:port, reached in plain HTTP/2; replicas are separated by commas. The port need
+	// not be open yet. Configurations without ext_proc ignore it.
 	Weir string
 
-	// ModelServers are the endpoints of the model servers' cluster, ip:port each: all that can be picked. Where the cluster
-	// reads them from a file (EDS), Start writes it.
+	// ModelServers are the endpoints of the model servers' cluster, ip:port each. If the cluster reads them from a file
+	// (EDS), Start writes it.
 	ModelServers []string
 
-	// EndpointsFile is a file of the caller's from which the model servers' cluster reads its endpoints (EDS), in place of
+	// EndpointsFile is the caller's file from which the model servers' cluster reads its endpoints (EDS), instead of
 	// ModelServers. It must exist, and Envoy reads it again when a file is renamed into its directory.
 	EndpointsFile string
 
@@ -37,13 +37,13 @@ type Options struct {
 	LogLevel string
 
 	// Dir is an existing directory for the configuration, the logs (envoy.json, envoy.log, access.log) and the key
-	// files (auth), which stay there. Empty means a temporary directory that is removed with Envoy.
+	// files (auth), which are not removed. Empty means a temporary directory that is removed with Envoy.
 	Dir string
 
-	// Binary is the Envoy to run. Empty means what Find finds.
+	// Binary is the Envoy to run. Empty means Find's result.
 	Binary string
 
-	// ReadyTimeout is how long Start waits for Envoy to be ready. 0 means 30 s.
+	// ReadyTimeout is the time for which Start waits for Envoy to be ready. 0 means 30 s.
 	ReadyTimeout time.Duration
 }
 
@@ -68,7 +68,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Render returns the configuration that Start gives to Envoy: the file, the addresses, the edit.
+// Render returns Start's configuration for Envoy: the file, the addresses, the edit.
 func (o Options) Render() (Bootstrap, error) {
 	bootstrap, err := Load(o.Config)
 	if err != nil {

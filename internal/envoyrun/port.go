@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// reserve returns an address with a port that the system gives to no other process until release is called. A process
-// that asks for the port by its number, as Envoy does, gets it: the socket is bound, does not listen, and lets others
-// bind the same. An address with a
-// port is returned as it is.
+// reserve returns an address with a port that the system assigns to no other process until release is called. A process
+// that requests the port by number, like Envoy, gets it: the reserving socket is bound but does not listen, and permits
+// others to bind the same port. An address with a port is returned unchanged.
 func reserve(address string) (reserved string, release func(), err error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || at.Port() != 0 {
@@ -20,7 +19,7 @@ func reserve(address string) (reserved string, release func(), err error) {
 	if at.Addr().Is4() {
 		family, name = syscall.AF_INET, &syscall.SockaddrInet4{Addr: at.Addr().As4()}
 	}
-	syscall.ForkLock.RLock() // no process started meanwhile inherits the socket
+	syscall.ForkLock.RLock() // so that no process started meanwhile inherits the socket
 	socket, err := syscall.Socket(family, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(socket)

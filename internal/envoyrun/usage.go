@@ -10,8 +10,8 @@ const (
 	usageNamespace = "envoy.ai.token_usage"
 )
 
-// ReadUsage is an Edit that makes Envoy read the usage of answers and tell Weir, as the shipped recommended.yaml does.
-// Answers are read by their shape: the routes declare no API.
+// ReadUsage is an Edit that makes Envoy read the usage of answers and send it to Weir, as in the shipped
+// recommended.yaml. Envoy recognises answers by their shape: the routes declare no API.
 func ReadUsage(b Bootstrap) error {
 	with, err := Load("recommended")
 	if err != nil {
@@ -26,7 +26,7 @@ func ReadUsage(b Bootstrap) error {
 	return nil
 }
 
-// WithoutUsage is an Edit that takes out what ReadUsage adds, and the APIs that the routes declare.
+// WithoutUsage is an Edit that removes ReadUsage's additions, and the routes' declared APIs.
 func WithoutUsage(b Bootstrap) error {
 	if named(List(b.upstream(), "http_filters"), usageFilter) == nil || len(List(b.forwarded(), "typed")) == 0 {
 		return fmt.Errorf("envoyrun: the configuration has no %s that tells Weir %s", usageFilter, usageNamespace)
@@ -45,7 +45,7 @@ func (b Bootstrap) upstream() map[string]any {
 		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions")
 }
 
-// forwarded returns the metadata that Envoy shows Weir.
+// forwarded returns the metadata that Envoy sends to Weir.
 func (b Bootstrap) forwarded() map[string]any {
 	return Object(b.Filter(ExtProcFilter), "metadata_options", "forwarding_namespaces")
 }

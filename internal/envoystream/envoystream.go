@@ -13,9 +13,8 @@ import (
 // Stream is one request.
 type Stream = extprocv3.ExternalProcessor_ProcessClient
 
-// First returns the first message of a stream that shows no body: the headers of a chat completion for a model, which they
-// name, and more
-// headers after these.
+// First returns the first message of a stream without a body: the headers of a chat completion that name the model,
+// then more headers.
 func First(model string, more ...[2]string) *extprocv3.ProcessingRequest {
 	var headers []*corev3.HeaderValue
 	for _, h := range append([][2]string{
@@ -50,8 +49,8 @@ func Open(ctx context.Context, conn grpc.ClientConnInterface, first *extprocv3.P
 	return stream, nil
 }
 
-// Granted receives replies until one sends the request on, and returns its destination. Before that only the reply may come
-// that the request waits.
+// Granted receives replies until one has a destination, and returns it. Before that, only the reply for a waiting
+// request may come.
 func Granted(stream Stream) (destination string, err error) {
 	for {
 		reply, err := stream.Recv()
@@ -67,7 +66,7 @@ func Granted(stream Stream) (destination string, err error) {
 	}
 }
 
-// Destination returns where a reply to request headers sends the request; "" if it does not.
+// Destination returns the destination in a reply to request headers; "" if there is none.
 func Destination(reply *extprocv3.ProcessingResponse) string {
 	for _, h := range reply.GetRequestHeaders().GetResponse().GetHeaderMutation().GetSetHeaders() {
 		if h.GetHeader().GetKey() == "x-gateway-destination-endpoint" {

@@ -10,16 +10,16 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// DefaultQuery returns the query of a page without parameters: fewer engines than a document has, those first that need a
-// look.
+// DefaultQuery returns the query of a page without parameters: fewer engines than in a document, those with problems
+// first.
 func DefaultQuery() status.Query {
 	q := status.DefaultQuery()
 	q.Engines, q.Flows = 100, 50
 	return q
 }
 
-// values returns the parameters of this page but those that have their default. Others take their places, in pairs of a name
-// and a value; "" stands for the default.
+// values returns this page's parameters that differ from their defaults. pairs of names and values replace some of
+// them; "" stands for the default.
 func (p *Page) values(pairs ...string) url.Values {
 	q := DefaultQuery()
 	all, usual := p.Query.Values(), q.Values()
@@ -41,7 +41,7 @@ func (p *Page) link(pairs ...string) string {
 	return "/?" + v.Encode()
 }
 
-// kept returns the parameters that a search keeps. The page that it leads to refreshes itself.
+// kept returns the parameters kept by a search. The resulting page refreshes itself.
 func (p *Page) kept() (all []field) {
 	v := p.values()
 	for _, name := range slices.Sorted(maps.Keys(v)) {

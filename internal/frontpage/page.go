@@ -15,7 +15,7 @@ import (
 // MaxBytes is the largest size of a page.
 const MaxBytes = 512 << 10
 
-// The refreshing of pages in seconds: by default, and at most.
+// The default and the longest time between refreshes of a page, in seconds.
 const (
 	Refresh     = 5
 	MostRefresh = 3600
@@ -25,11 +25,11 @@ const (
 type Page struct {
 	// Document is shortened if the page would be too large.
 	Document *status.Document
-	// Query is the one that the document answers.
+	// Query is the document's query.
 	Query status.Query
-	// Refresh is the time to the next page in seconds; 0: the page stays, and has fields to search with.
+	// Refresh is the time to the next page in seconds; 0: the page does not refresh, and has search fields.
 	Refresh int
-	// Index is the paths of the port.
+	// Index has the paths of the port.
 	Index []Entry
 }
 
@@ -71,7 +71,7 @@ func (p *Page) Render() ([]byte, error) {
 	}
 }
 
-// view is the page as the layout reads it.
+// view is the page in the layout's form.
 type view struct {
 	Style   template.CSS
 	Healthy bool
@@ -93,10 +93,10 @@ type view struct {
 	Clear        string  // link to the page without a search; "": there is none
 }
 
-// reason is one against the health.
+// reason is a reason why an epp is unhealthy.
 type reason struct{ ID, Text string }
 
-// tile is one number at the top, with a bar if it is a part of something.
+// tile is one number at the top, with a bar if it is a part of a whole.
 type tile struct {
 	Name, Value, More string
 	Bar               *bar
@@ -129,7 +129,7 @@ func (p *Page) view() *view {
 	return v
 }
 
-// tiles returns the lines of the document, each with a bar if it is a part of something.
+// tiles returns the lines of the document, each with a bar if it is a part of a whole.
 func tiles(d *status.Document) (all []tile) {
 	bars := map[string]*bar{
 		"engines": partOf(float64(d.Pool.ReadyEngines), float64(d.Pool.Engines)),

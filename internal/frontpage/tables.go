@@ -12,26 +12,26 @@ type table struct {
 	ID, Title string
 	Columns   []column
 	Rows      [][]cell
-	Empty     string // stands for a table without rows
+	Empty     string // shown instead of a table without rows
 	Left      string // says how many rows are left out; "": none
 	More      string // link to a page with more of them; "": there is none
 }
 
-// column is the head of a column. Sort is the link that sorts by it; "": there is none. Sorted is "ascending" or "descending"
-// for the column that the table is sorted by.
+// column is the head of a column. Sort is the link that sorts by it; "": none. Sorted is "ascending" or "descending"
+// for the sorted column.
 type column struct {
 	Name, Sort, Sorted string
 	Number             bool
 }
 
-// cell is one of the cells. Mark is "", "good", "warn" or "bad".
+// cell is one cell. Mark is "", "good", "warn" or "bad".
 type cell struct {
 	Text, Mark   string
 	Number, Name bool
 	Bar          *bar
 }
 
-// bar is a part of a whole, from 0 to 100. Tick is where a mark stands, or negative.
+// bar is a part of a whole, from 0 to 100. Tick is the position of a mark, or negative.
 type bar struct {
 	Width, Tick float64
 	Full        bool
@@ -47,7 +47,7 @@ func partOf(part, whole float64) *bar {
 
 func percent(share float64) float64 { return 100 * min(max(share, 0), 1) }
 
-// The orders of the columns that have one.
+// The orders of the sortable columns.
 var (
 	engineSorts = map[string]string{
 		"engine": "endpoint", "state": "health", "fill": "fill", "rate/s": "rate", "fail/s": "failures", "service": "service", "oldest": "oldest",
@@ -138,7 +138,7 @@ func cells(columns, texts []string) []cell {
 
 func isNumber(column string) bool { return !texts[column] }
 
-// columns returns the heads of a table. parameter is the one that sorts it, sorts has its orders by column.
+// columns returns the heads of a table. parameter sorts the table, and sorts has its orders by column.
 func (p *Page) columns(names []string, parameter string, sorts map[string]string, sorted string) (all []column) {
 	for _, name := range names {
 		c := column{Name: name, Number: isNumber(name)}
@@ -157,13 +157,13 @@ func (p *Page) columns(names []string, parameter string, sorts map[string]string
 	return all
 }
 
-// left says how many rows a table leaves out, with a link to a page with four times as many.
+// left writes the number of rows left out of a table, with a link to a page with four times as many.
 func (p *Page) left(t *table, n, shown int) {
 	if n == 0 {
 		return
 	}
 	t.Left = fmt.Sprintf("%d more are not shown.", n)
-	if most := min(max(4*shown, 20), status.MostRows); most > shown && len(t.Rows) == shown { // else the page has no room for more
+	if most := min(max(4*shown, 20), status.MostRows); most > shown && len(t.Rows) == shown { // otherwise no more fit
 		t.More = p.link(t.ID, strconv.Itoa(most))
 	}
 }

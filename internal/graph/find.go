@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// object is a piece of memory that pointers point to: count consecutive values of a type.
+// object is a piece of memory with pointers to it: count consecutive values of a type.
 type object struct {
 	at    uintptr
 	t     reflect.Type
@@ -26,7 +26,7 @@ type finder struct {
 	maps    map[unsafe.Pointer]bool
 	objects []object
 	plain   map[reflect.Type]bool
-	next    []reflect.Value // to be looked through
+	next    []reflect.Value // to be visited
 	learn   bool            // types in interfaces
 }
 
@@ -40,7 +40,7 @@ type seenKey struct {
 	count int
 }
 
-// find returns the objects in order of address, none within another.
+// find returns the objects in order of address, without objects within others.
 func (c *Codec) find(root reflect.Value) ([]object, error) {
 	f := newFinder(c)
 	if err := f.all(root); err != nil {
@@ -66,7 +66,7 @@ func (c *Codec) find(root reflect.Value) ([]object, error) {
 	return kept, nil
 }
 
-// all visits everything that is reachable from v.
+// all visits all values reachable from v.
 func (f *finder) all(v reflect.Value) error {
 	for f.next = append(f.next, v); len(f.next) > 0; {
 		v := f.next[len(f.next)-1]
@@ -169,12 +169,12 @@ func (f *finder) look(v reflect.Value) error {
 	return nil
 }
 
-// exposed returns an addressable value as if it had not been obtained from an unexported field.
+// exposed returns an addressable value without the restriction of unexported fields.
 func exposed(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
 }
 
-// addressable returns an addressable copy of a value that was in a map or an interface.
+// addressable returns an addressable copy of a value from a map or an interface.
 func addressable(v reflect.Value) reflect.Value {
 	p := reflect.New(v.Type()).Elem()
 	p.Set(v)

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// reader decodes writer's bytes. It sets pointers when all objects exist, and fills maps after that.
+// reader decodes writer's bytes. It sets pointers after all objects exist, and then fills maps.
 type reader struct {
 	codec   *Codec
 	in      []byte
@@ -18,20 +18,20 @@ type reader struct {
 	fill    []func() error // put an entry into a map
 	maps    []reflect.Value
 	opaques []any
-	depth   int                     // of interfaces within what interfaces hold
+	depth   int                     // of nested interfaces
 	least   map[reflect.Type]uint64 // leastSize
 }
 
-// mostNested bounds how deeply interfaces may be nested, and with it the stack that reading needs.
+// mostNested bounds the depth of nested interfaces, and so the stack for reading.
 const mostNested = 64
 
 // errShort is the error for a graph that ends too early or contains impossible numbers.
 var errShort = errors.New("graph: broken")
 
-// ErrOtherBuild is the error for a graph that was encoded by a program with other types.
+// ErrOtherBuild is the error for a graph encoded by a program with other types.
 var ErrOtherBuild = errors.New("graph: it was written by another build of the program")
 
-// Read decodes a graph that Write has encoded, and returns its root. It returns ErrOtherBuild if the types differ.
+// Read decodes a graph encoded by Write, and returns its root. It returns ErrOtherBuild if the types differ.
 func (c *Codec) Read(text []byte) (root any, err error) {
 	if len(text) < 8 || order.Uint64(text) != c.print() {
 		return nil, ErrOtherBuild
@@ -66,7 +66,7 @@ func (r *reader) number() (uint64, error) {
 	return n, nil
 }
 
-// length reads a number of things, each of which takes at least a byte.
+// length reads a number of items, each of at least one byte.
 func (r *reader) length() (int, error) {
 	n, err := r.number()
 	if err != nil || n > uint64(len(r.in)) {
@@ -75,8 +75,8 @@ func (r *reader) length() (int, error) {
 	return int(n), nil
 }
 
-// values reads the number of values of each of the given types that follow. It fails if the remaining bytes cannot
-// contain so many, so announcing values does not make it allocate memory.
+// values reads the number of following values of each of the given types. It fails if the remaining bytes cannot
+// contain that many, so an announced number alone does not allocate memory.
 func (r *reader) values(each ...reflect.Type) (int, error) {
 	n, err := r.number()
 	least := uint64(0)
@@ -289,7 +289,7 @@ func (r *reader) point(v reflect.Value, object int, offset uintptr, length int) 
 	return nil
 }
 
-// inRow returns how many consecutive values of type want begin at an offset within count values of type t; 0 if none
+// inRow returns the number of consecutive values of type want at an offset within count values of type t; 0 if none
 // begins there.
 func inRow(t reflect.Type, count int, offset uintptr, want reflect.Type) int {
 	for {
@@ -322,8 +322,8 @@ func inRow(t reflect.Type, count int, offset uintptr, want reflect.Type) int {
 	}
 }
 
-// alike reports whether a pointer to one type may be converted to one to the other: they are equal, or structs of which one
-// is defined by the other.
+// alike reports whether pointers to the two types are convertible: the types are equal, or structs of which one is
+// defined by the other.
 func alike(t, want reflect.Type) bool {
 	return t == want || t.Kind() == reflect.Struct && want.Kind() == reflect.Struct && t.ConvertibleTo(want)
 }

@@ -9,21 +9,21 @@ import (
 
 // Codec encodes and decodes graphs of one root type.
 type Codec struct {
-	root        reflect.Type // of what the root points to
+	root        reflect.Type // of the root's target
 	types       []reflect.Type
 	ids         map[reflect.Type]int
 	opaque      map[reflect.Type]opaque // by pointer type
 	fingerprint uint64
 }
 
-// opaque is how values behind pointers of one type are encoded and decoded.
+// opaque encodes and decodes values behind pointers of one type.
 type opaque struct {
 	write func(pointer any) ([]byte, error)
 	read  func(text []byte) (any, error)
 }
 
-// New returns a codec for graphs whose root is a pointer like root. concrete are values of, or pointers to, the types
-// that interfaces in the graph may contain and that its static types do not name.
+// New returns a codec for graphs whose root is a pointer like root. concrete are values of, or pointers to, types in
+// the graph's interfaces that its static types do not name.
 func New(root any, concrete ...any) *Codec {
 	c := &Codec{root: reflect.TypeOf(root).Elem(), ids: map[reflect.Type]int{}, opaque: map[reflect.Type]opaque{}}
 	c.add(c.root)
@@ -33,8 +33,8 @@ func New(root any, concrete ...any) *Codec {
 	return c
 }
 
-// Learn registers the types that interfaces in an example contain, including types that cannot be named. It returns the
-// error that Write would return for the example.
+// Learn registers the types in an example's interfaces, including types that cannot be named. It returns Write's error
+// for the example.
 func (c *Codec) Learn(example any) error {
 	f := newFinder(c)
 	f.learn = true
@@ -50,7 +50,7 @@ func Opaque[T any](c *Codec, write func(*T) ([]byte, error), read func([]byte) (
 	}
 }
 
-// add registers a type and all types that it consists of.
+// add registers a type and all its component types.
 func (c *Codec) add(t reflect.Type) {
 	if _, known := c.ids[t]; known {
 		return
@@ -82,7 +82,7 @@ func (c *Codec) print() uint64 {
 	h := fnv.New64a()
 	for _, t := range c.types {
 		_, _ = fmt.Fprintf(h, "%s %s %v %d;", t.PkgPath(), t, t.Kind(), t.Size())
-		switch t.Kind() { // a name does not tell what the type is made of
+		switch t.Kind() { // a name does not describe the type's structure
 		case reflect.Struct:
 			for f := range t.Fields() {
 				_, _ = fmt.Fprintf(h, "%s %s %d,", f.Name, f.Type, f.Offset)
@@ -98,7 +98,7 @@ func (c *Codec) print() uint64 {
 	return c.fingerprint
 }
 
-// plain reports whether values of the type contain no reference, so that they can be encoded in place.
+// plain reports whether values of the type contain no references, so that they can be encoded in place.
 func plain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.String:
@@ -116,7 +116,7 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
-// leastSize returns the smallest number of bytes that an encoded value of the type takes.
+// leastSize returns the smallest size of an encoded value of the type, in bytes.
 func leastSize(t reflect.Type) uint64 {
 	switch t.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:

@@ -17,13 +17,13 @@ type writer struct {
 	codec   *Codec
 	out     []byte
 	objects []object
-	pending []int // objects that have an index and are not yet written
+	pending []int // objects with an index, not yet written
 	indexed int
 	maps    map[unsafe.Pointer]int
 	opaques map[unsafe.Pointer]int
 }
 
-// Write encodes the graph of root. The error names the value that cannot be encoded.
+// Write encodes the graph of root. The error names a value that cannot be encoded.
 func (c *Codec) Write(root any) ([]byte, error) {
 	v := reflect.ValueOf(root)
 	if v.Type().Elem() != c.root {
@@ -107,7 +107,7 @@ func (w *writer) value(v reflect.Value) error {
 		}
 		w.number(uint64(id) + 1)
 		return w.value(inside)
-	case reflect.Func, reflect.Chan, reflect.UnsafePointer: // nil: find has seen to it
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer: // nil: find has checked it
 	default:
 		return fmt.Errorf("graph: a %v", t)
 	}
@@ -168,7 +168,7 @@ func (w *writer) reference(at uintptr, t reflect.Type) error {
 	return nil
 }
 
-// mapping encodes a map in the order of its keys' encodings; a map that was encoded before is encoded as its number.
+// mapping encodes a map in the order of its keys' encodings; an already encoded map is encoded as its number.
 func (w *writer) mapping(v reflect.Value) error {
 	if v.IsNil() {
 		w.number(0)

@@ -1,5 +1,5 @@
-// Package heap is the one heap: 4-ary, indexed, of elements with integer keys. The queue's orders, the victims of preemption,
-// the due times of probes and scrapes, the bodies on their way, and the next steps of a simulation are kept in it.
+// Package heap is Weir's heap: 4-ary, indexed, of elements with integer keys. It keeps the queue's orders, the victims
+// of preemption, the due times of probes and scrapes, incomplete bodies, and the next steps of a simulation.
 package heap
 
 import (
@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Key orders the elements of a heap: by Value, across its rollover, then by Seq. Elements with equal keys are in no order.
+// Key orders the elements of a heap: by Value, across its rollover, then by Seq. Elements with equal keys have no
+// order.
 type Key struct{ Value, Seq uint64 }
 
 // Before reports whether k is before o.
@@ -19,7 +20,7 @@ func (k Key) Before(o Key) bool {
 	return k.Seq < o.Seq
 }
 
-// At returns the key of a time, which is not zero.
+// At returns the key of a non-zero time.
 func At(t time.Time) Key { return Key{Value: uint64(t.UnixNano())} }
 
 // Item is an element: it has a key, and stores its number in the heap, so that it can be moved or removed in O(log n).
@@ -28,10 +29,9 @@ type Item interface {
 	Handle() *int32 // 1 or more; 0 if it is in no heap
 }
 
-// Heap is a 4-ary indexed min-heap. Only keys and numbers move in it; the index and the element of each number are in
-// arrays beside it. So comparisons and moves do not touch elements, which saves most of the time with thousands of
-// flows that are not cached. An element whose key has changed must be fixed before any other operation. The zero value is
-// empty.
+// Heap is a 4-ary indexed min-heap. Only keys and numbers move in it; separate arrays have the index and the element of
+// each number. So comparisons and moves do not touch elements, which saves most of the time with thousands of uncached
+// flows. After a change of its key an element must be fixed before any other operation. The zero value is empty.
 type Heap[T Item] struct {
 	items   []entry
 	index   []int32 // by number: the index in items
@@ -52,7 +52,7 @@ func (h *Heap[T]) Small() bool { return cap(h.element) <= 64 }
 // Len returns the number of elements.
 func (h *Heap[T]) Len() int { return len(h.items) }
 
-// Contains reports whether x, which is in this heap or in none, is in it.
+// Contains reports whether x is in this heap. x must not be in another heap.
 func (h *Heap[T]) Contains(x T) bool { return *x.Handle() != 0 }
 
 // Min returns the least element; the zero value if there is none.
@@ -63,7 +63,7 @@ func (h *Heap[T]) Min() (x T) {
 	return x
 }
 
-// MinKey returns the key of the least element of a heap that is not empty.
+// MinKey returns the key of the least element of a non-empty heap.
 func (h *Heap[T]) MinKey() Key { return h.items[0].key }
 
 // All iterates over the elements, the least first and the others in no order.
@@ -77,8 +77,8 @@ func (h *Heap[T]) All() iter.Seq[T] {
 	}
 }
 
-// First returns the least element that will do; the zero value if none will. It looks at no element that is after one that
-// will do.
+// First returns the least element for which will is true; the zero value if there is none. It visits no element after
+// one that satisfies will.
 func (h *Heap[T]) First(will func(T) bool) (best T) {
 	if len(h.items) > 0 {
 		h.firstBelow(0, nil, &best, will)
@@ -100,11 +100,11 @@ func (h *Heap[T]) firstBelow(i int, least *Key, best *T, will func(T) bool) *Key
 	return least
 }
 
-// MostLeast is the number of elements that Least looks at.
+// MostLeast is the number of elements visited by Least.
 const MostLeast = 8
 
-// Least calls look with the least elements in their order, at most MostLeast of them, until look returns false. look changes
-// nothing in the heap.
+// Least calls look with the least elements in order, at most MostLeast of them, until look returns false. look must not
+// change the heap.
 func (h *Heap[T]) Least(look func(T) bool) {
 	var next [1 + (arity-1)*MostLeast]int // where the next may be
 	n := min(1, len(h.items))
@@ -173,8 +173,8 @@ func (h *Heap[T]) Remove(x T) {
 	}
 }
 
-// Walk visits the elements, each before those below it, which it leaves out where visit returns false: all of them have
-// later keys.
+// Walk visits the elements, each before those below it, which have later keys. It skips the elements below one for
+// which visit returns false.
 func (h *Heap[T]) Walk(visit func(T) (below bool)) { h.walkBelow(0, visit) }
 
 func (h *Heap[T]) walkBelow(i int, visit func(T) bool) {
@@ -196,7 +196,7 @@ func (h *Heap[T]) FixAll() {
 	}
 }
 
-// Problem returns an error if the heap or an element is not as it should be. It is for tests.
+// Problem returns an error if an invariant of the heap is broken. It is for tests.
 func (h *Heap[T]) Problem() error {
 	if numbers := max(0, len(h.element)-1); len(h.items)+len(h.free) != numbers || len(h.index) != len(h.element) {
 		return fmt.Errorf("%d elements and %d free numbers of %d", len(h.items), len(h.free), numbers)
@@ -221,7 +221,7 @@ func (h *Heap[T]) Holds(x T) bool {
 	return number > 0 && int(number) < len(h.element) && h.element[number].Handle() == x.Handle()
 }
 
-// up moves e up from i to where it belongs, and reports whether it moved.
+// up moves e up from i to its place, and reports whether it moved.
 func (h *Heap[T]) up(i int, e entry) bool {
 	start := i
 	for i > 0 {
@@ -239,7 +239,7 @@ func (h *Heap[T]) up(i int, e entry) bool {
 	return i != start
 }
 
-// down moves e down from i to where it belongs.
+// down moves e down from i to its place.
 func (h *Heap[T]) down(i int, e entry) {
 	items := h.items
 	for {

@@ -1,8 +1,8 @@
 // Package memnet is an HTTP server's network in memory, for tests in a synctest bubble.
 //
-// gRPC's bufconn will not do for net/http: the server interrupts a read by a deadline in the past and lifts it again, and
-// bufconn's timer may set the timeout after that. The next read then fails, and the handler of a healthy request finds its
-// context cancelled. The connections here are those of net.Pipe, whose deadlines have no such gap.
+// gRPC's bufconn does not work for net/http: the server interrupts a read with a deadline in the past and then clears
+// it, and bufconn's timer may set the timeout after that. The next read then fails, and a healthy request's handler
+// finds its context cancelled. The connections here are net.Pipe's, whose deadlines have no such race.
 package memnet
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Listener accepts the connections that Dial makes. It implements net.Listener.
+// Listener accepts the connections of Dial. It implements net.Listener.
 type Listener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -23,7 +23,7 @@ func Listen() *Listener {
 	return &Listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Dial connects to the listener, whatever the network and the address. It fails with net.ErrClosed once the listener is
+// Dial connects to the listener, ignoring the network and the address. It fails with net.ErrClosed once the listener is
 // closed, or with the context's error.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()

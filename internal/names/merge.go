@@ -8,15 +8,15 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
 
-// Resources are those of the pool's namespace, each kind from one group, in any order. Merge does not change them.
+// Resources are the resources of the pool's namespace, each kind from one group, in any order. Merge does not change
+// them.
 type Resources struct {
 	Objectives []*kubeapi.InferenceObjective
 	Rewrites   []*kubeapi.InferenceModelRewrite
 	Models     []*kubeapi.InferenceModel
 }
 
-// Merge returns the names of the file and the resources of a pool. The origins that the file's names have do not
-// matter.
+// Merge returns the names of the file and the resources of a pool. It ignores the origins of the file's names.
 func Merge(file File, pool Pool, r Resources) Names {
 	var n Names
 	n.Objectives = n.mergeObjectives(file.Objectives, pool, r.Objectives)
@@ -37,12 +37,12 @@ func Merge(file File, pool Pool, r Resources) Names {
 type cluster struct {
 	pool   Pool
 	inFile map[string]bool
-	rules  map[string]rule  // of rewrites, by the model that they match
+	rules  map[string]rule  // of rewrites, by matched model
 	others rule             // of rewrites, for every model; without targets: none
 	models map[string]Model // of InferenceModels
 }
 
-// join returns the models that the resources name and the file does not, by name.
+// join returns the models named by resources only, by name.
 func (c *cluster) join() []Model {
 	for name, rule := range c.rules {
 		m := c.models[name]

@@ -8,7 +8,7 @@ const (
 	MaxTargets = 64
 	// MaxWeight is the largest weight of a target; the smallest is 1.
 	MaxWeight = 1_000_000
-	// MaxNames is the largest number of models that resources name, and also that of objectives.
+	// MaxNames is the largest number of models named by resources, and of objectives.
 	MaxNames = 10_000
 )
 
@@ -24,7 +24,7 @@ type Names struct {
 	Objectives []Objective
 	// Models has the file's in the file's order, then the others by name.
 	Models []Model
-	// OtherTargets are the targets of models that Models does not have; empty: each is its own target.
+	// OtherTargets are the targets of models not in Models; empty: each is its own target.
 	OtherTargets     []Target
 	OtherTargetsFrom Origin
 	// Verdicts has the result for each resource of the pool: objectives, rewrites, then models, the oldest first.
@@ -38,13 +38,13 @@ type Objective struct {
 	From     Origin
 }
 
-// Model is a model by the name that clients use.
+// Model is a model by its name in requests.
 type Model struct {
 	Name string
 	// Criticality names a tier; empty: undeclared.
 	Criticality     string
-	CriticalityFrom Origin // the zero value if no resource and not the file says anything of it
-	// Targets are the names under which model servers serve it; empty: its own name.
+	CriticalityFrom Origin // the zero value if neither the file nor a resource sets it
+	// Targets are the model's names at the model servers; empty: its own name.
 	Targets     []Target
 	TargetsFrom Origin
 }
@@ -63,7 +63,7 @@ const (
 	KindRewrite   = "InferenceModelRewrite"
 )
 
-// Origin is where a name comes from: the file, or a resource.
+// Origin is the source of a name: the file, or a resource.
 type Origin struct {
 	Kind string
 	Name string // of the resource; empty for the file

@@ -14,13 +14,13 @@ const kindPool = "InferencePool"
 // Pool is the InferencePool whose resources count.
 type Pool struct{ Group, Name string }
 
-// has reports whether a reference is to the pool. One that says no group means the current one.
+// has reports whether a reference is to the pool. A reference without a group means the current one.
 func (p Pool) has(r kubeapi.PoolRef) bool {
 	return p.named(r) && r.GroupOr(kubeapi.PoolGroupVersion.Group) == p.Group
 }
 
-// hasInEither reports whether a reference is to the pool in its own group, the current or the old one. One that says no
-// group means the old one.
+// hasInEither reports whether a reference is to the pool in its own group, the current or the old one. A reference
+// without a group means the old one.
 func (p Pool) hasInEither(r kubeapi.PoolRef) bool {
 	groups := []string{p.Group, kubeapi.PoolGroupVersion.Group, kubeapi.OldGroupVersion.Group}
 	return p.named(r) && slices.Contains(groups, r.GroupOr(kubeapi.OldGroupVersion.Group))
@@ -30,7 +30,7 @@ func (p Pool) named(r kubeapi.PoolRef) bool {
 	return r.Name == p.Name && cmp.Or(r.Kind, kindPool) == kindPool
 }
 
-// oldestFirst returns the resources that are the pool's and not being deleted.
+// oldestFirst returns the pool's resources that are not being deleted, the oldest first.
 func oldestFirst[T any](list []T, meta func(T) *metav1.ObjectMeta, ours func(T) bool) []T {
 	var out []T
 	for _, r := range list {

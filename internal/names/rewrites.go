@@ -11,7 +11,7 @@ import (
 
 const matchExact = "Exact"
 
-// rule is a rewrite's part for a model.
+// rule is a rewrite's rule for a model.
 type rule struct {
 	targets []Target
 	from    Origin
@@ -69,7 +69,7 @@ func targetsOfRule(ps *invalid.Problems, at invalid.Path, list []kubeapi.Rewrite
 	return targetsOf(ps, at, "modelRewrite", targets)
 }
 
-// addRules adds the rules of a rewrite behind those of older ones, unless they would name too many models.
+// addRules adds the rules of a rewrite after those of older ones, unless they would name too many models.
 func (c *cluster) addRules(r *kubeapi.InferenceModelRewrite, rules [][]Target) bool {
 	from := Origin{KindRewrite, r.Name}
 	fresh := map[string]rule{}

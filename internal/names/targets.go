@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/invalid"
 )
 
-// targetsOf returns the targets of a list, or adds its problems. A target that comes twice has both weights.
+// targetsOf returns the targets of a list, or adds its problems. A repeated target has the sum of its weights.
 func targetsOf(ps *invalid.Problems, at invalid.Path, nameField string, list []kubeapi.TargetModel) []Target {
 	var targets []Target
 	places := make(map[string]int, len(list))
@@ -41,7 +41,7 @@ func checkTargetCount(ps *invalid.Problems, at invalid.Path, n int) bool {
 	return n <= MaxTargets
 }
 
-// checkName requires a name that a request can have.
+// checkName requires a name that is possible in a request.
 func checkName(ps *invalid.Problems, at invalid.Path, name string) {
 	switch {
 	case name == "":

@@ -12,9 +12,9 @@ import (
 
 // The reasons of verdicts, for the condition Accepted of a resource.
 const (
-	// ReasonAccepted: the resource is in use. All others mean that it is not.
+	// ReasonAccepted: the resource is in use. All other reasons mean that it is not.
 	ReasonAccepted = "Accepted"
-	// ReasonInvalid: something in it is not allowed.
+	// ReasonInvalid: the resource has a problem.
 	ReasonInvalid = "Invalid"
 	// ReasonNameInUse: the file has an objective of this name.
 	ReasonNameInUse = "NameInUse"
@@ -25,7 +25,7 @@ const (
 )
 
 const (
-	// MaxMessageBytes bounds Verdict.Message, as Events need it.
+	// MaxMessageBytes bounds Verdict.Message, as Events require.
 	MaxMessageBytes = 1024
 	// maxProblems is the number of problems after which a resource is read no further.
 	maxProblems = 8

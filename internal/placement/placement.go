@@ -1,15 +1,14 @@
-// Package placement lets dispatch place requests on a scheduling board: it hands the board the query of each request,
-// which has the request's demands on its endpoints. The machine of epp places requests through it, and so do the
-// machines that repeat its recordings.
+// Package placement connects dispatch with a scheduling board: it passes the board the query of each request, which has
+// the request's needs. epp's machine places requests through it, and so do the machines that replay its recordings.
 package placement
 
 import "github.com/weir-epp/weir/pkg/scheduling"
 
-// Placer is the machine's view of a board: a dispatch.Placer. The machine uses it under the controller's lock. A placement
-// is a *scheduling.Query.
+// Placer is the dispatch.Placer of a board. The machine uses it under the controller's lock. A placement is a
+// *scheduling.Query.
 type Placer struct{ *scheduling.Board }
 
-// On returns the machine's view of a board.
+// On returns the Placer of a board.
 func On(board *scheduling.Board) Placer { return Placer{board} }
 
 func queryOf(p any) *scheduling.Query { return p.(*scheduling.Query) }
@@ -49,7 +48,7 @@ func (b Placer) HasReady(p any, except *scheduling.EndpointSet) bool {
 // Known implements dispatch.Placer.
 func (b Placer) Known(p any) int { return b.Board.Known(queryOf(p)) }
 
-// SetBusyRules implements dispatch.Placer. A view of no board has nothing to do.
+// SetBusyRules implements dispatch.Placer. Without a board it does nothing.
 func (b Placer) SetBusyRules(rules []scheduling.BusyRule) {
 	if b.Board != nil {
 		b.Board.SetBusyRules(rules)

@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Commands reports whether a character is none to look at: it controls a terminal (the C0 and C1 sets, DEL), ends a line, or
-// changes the direction of the text around it.
+// Commands reports whether a character is unprintable: it controls a terminal (the C0 and C1 sets, DEL), ends a line,
+// or changes the direction of the surrounding text.
 func Commands(r rune) bool {
 	return r < ' ' || r >= 0x7f && (unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control))
 }
 
-// Text returns a text with U+FFFD in place of characters that command, and of bytes that are not UTF-8.
+// Text returns a text with U+FFFD instead of unprintable characters and of bytes that are not UTF-8.
 func Text(text string) string {
 	return strings.Map(func(r rune) rune {
 		if Commands(r) {
@@ -25,7 +25,7 @@ func Text(text string) string {
 	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
 
-// JSON returns JSON in which such characters are escaped, as encoding/json escapes only those below a blank.
+// JSON returns JSON with such characters escaped, since encoding/json escapes only those below a blank.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, escaped) {
 		return text

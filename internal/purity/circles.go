@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Circle returns files of a package that use each other in a circle, in that order and with a name that each uses of the
-// next one: "a.go uses f of b.go". It is empty if an order of the files exists in which each uses later ones only. Fields
-// do not count, but their types do; nor do uses that are found only by the types of other packages.
+// Circle returns files of a package that use each other in a circle, in order, each with a name used from the next
+// file: "a.go uses f of b.go". It is empty if the files can be ordered so that each uses only later ones. Fields do not
+// count, but their types do. Uses that depend on other packages' types do not count either.
 func Circle(fset *token.FileSet, files []*ast.File) []string {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: names{}, Error: func(error) {}}

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// imports are the packages that the core may import; of those in impure, only some names.
+// imports are the permitted imports of the core; from those in impure, only some names.
 var imports = []string{
 	"cmp", "errors", "fmt", "iter", "maps", "math", "math/bits", "math/rand/v2",
 	"net/netip", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/weir-epp/weir/internal/heap",
 	"github.com/weir-epp/weir/internal/splitmix",
-	"github.com/weir-epp/weir/pkg/invalid", // values that say the problems of a Config
+	"github.com/weir-epp/weir/pkg/invalid", // values describing the problems of a Config
 }
 
-// impure are the names of allowed packages that read a clock, wait, or speak to the outside world.
+// impure are the names of permitted packages that read a clock, wait, or access the outside world.
 var impure = map[string][]string{
 	"time": {
 		"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Timer", "Ticker", "Local",
@@ -28,20 +28,20 @@ var impure = map[string][]string{
 	"fmt": {"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"},
 }
 
-// pure are the only allowed names of a package whose others are impure: a random source is an argument.
+// pure are the only permitted names of an otherwise impure package: a random source is an argument.
 var pure = map[string][]string{
 	"math/rand/v2": {"Rand", "Source", "New", "NewPCG", "NewChaCha8", "PCG", "ChaCha8", "Zipf", "NewZipf"},
 }
 
-// constant are the functions that a package-level variable may be a result of: nothing changes what they return.
+// constant are the functions permitted to initialise a package-level variable: their results never change.
 var constant = []string{"errors.New", "regexp.MustCompile"}
 
-// Problems returns the impurities of the package of these files, in order of position. Besides the standard library it
-// may import the packages below it.
+// Problems returns the impurities of the package of these files, in order of position. Besides the standard library the
+// package may import the packages in below.
 func Problems(fset *token.FileSet, files []*ast.File, below ...string) []string {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
 	c := &checker{below: below, fset: fset, info: info}
-	// Only names need to be resolved, so errors about types of other packages are ignored.
+	// Only names must be resolved, so errors about other packages' types are ignored.
 	conf := types.Config{Importer: names{}, Error: func(error) {}}
 	_, _ = conf.Check("core", fset, files, c.info)
 	for _, f := range files {
@@ -82,8 +82,8 @@ func (c *checker) imported(i *ast.ImportSpec) {
 	}
 }
 
-// packageLevel allows a variable that is in effect a constant: it has a value, only errors.New and regexp.MustCompile
-// may be called for it, and nothing writes to it (see written).
+// packageLevel permits a variable that is in effect a constant: it has an initial value, only errors.New and
+// regexp.MustCompile may be called for it, and nothing writes to it (see written).
 func (c *checker) packageLevel(g *ast.GenDecl) {
 	for _, spec := range g.Specs {
 		v := spec.(*ast.ValueSpec)

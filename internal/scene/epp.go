@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// eppGrace is the time that epp may take to stop; it drains for at most that long.
+// eppGrace is the time for epp to stop; it drains for at most that long.
 const eppGrace = 2 * time.Second
 
-// FindEPP returns the epp binary: the path if one is given, else the one beside this program. The error says how to get
-// one.
+// FindEPP returns the epp binary: the given path, or else the one beside this program. The error has the command to
+// build one.
 func FindEPP(path string) (string, error) {
 	if path == "" {
 		self, err := os.Executable()
@@ -31,7 +31,7 @@ func FindEPP(path string) (string, error) {
 
 // EPPOptions describe the epp to start.
 type EPPOptions struct {
-	// Name is the name of its process and of its files, needed if a scene has several; empty means epp.
+	// Name is the name of its process and of its files, required if a scene has several epps; empty means epp.
 	Name string
 	// Binary is its path, from FindEPP.
 	Binary string
@@ -46,7 +46,7 @@ type EPPOptions struct {
 // EPP is a running epp.
 type EPP struct {
 	*Process
-	// Address is where it serves ext_proc without TLS, ip:port; MetricsURL is the root of its metrics, DebugURL that of
+	// Address is its ext_proc address without TLS, ip:port; MetricsURL is the root of its metrics, DebugURL the root of
 	// its status and debug pages.
 	Address, MetricsURL, DebugURL string
 }

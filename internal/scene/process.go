@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/internal/child"
 )
 
-// The longest times that a process may take to report its addresses, and to end by itself.
+// The longest times for a process to report its addresses, and to end by itself.
 const (
 	startTimeout = 30 * time.Second
 	stopGrace    = eppGrace + 3*time.Second
@@ -27,8 +27,8 @@ type Process struct {
 	log  string // path
 }
 
-// Server starts this program again with other arguments, as a process that writes the addresses at which it serves, a
-// JSON list of ip:port, to the file named by its last argument. It returns these addresses.
+// Server starts this program again with other arguments, and returns its addresses. The process must write them, a JSON
+// list of ip:port, to the file named by its last argument.
 func (s *Scene) Server(name string, arguments ...string) (*Process, []string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Scene) Server(name string, arguments ...string) (*Process, []string, er
 	return process, addresses, nil
 }
 
-// WriteAddresses atomically writes the file that Server waits for.
+// WriteAddresses atomically writes the file awaited by Server.
 func WriteAddresses(file string, addresses []string) error {
 	text, err := json.Marshal(addresses)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Scene) await(p *Process, file string, into any) error {
 		case <-p.Done():
 			return p.endedAtStart()
 		case <-ctx.Done():
-			if p.Ended() { // this may be what ended the scene
+			if p.Ended() { // this may have ended the scene
 				return p.endedAtStart()
 			}
 			return fmt.Errorf("scene: %s does not listen: %w", p.name, context.Cause(ctx))

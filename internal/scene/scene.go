@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// ErrUnasked is in the cause of a scene's end if one of its parts ended by itself.
+// ErrUnasked is wrapped in the cause of a scene's end if one of its parts ended by itself.
 var ErrUnasked = errors.New("ended unasked")
 
 // Scene is a set of running processes. Its methods are for one goroutine.
@@ -27,7 +27,7 @@ type Scene struct {
 	ended bool // Close has begun: processes are expected to end
 }
 
-// part is one thing that was started.
+// part is one started process or server.
 type part struct {
 	name string
 	stop func() error
@@ -44,16 +44,16 @@ func New(ctx context.Context, dir string) *Scene {
 // Dir returns the directory of the scene's files.
 func (s *Scene) Dir() string { return s.dir }
 
-// Context returns a context that ends with the one given to New, at Close, and when a part has ended by itself;
-// context.Cause then names the part.
+// Context returns a context that ends with New's context, at Close, and when a part has ended by itself; context.Cause
+// then names the part.
 func (s *Scene) Context() context.Context { return s.ctx }
 
-// Close ends all parts, the last started first, and returns when they are gone. Further calls do nothing.
+// Close ends all parts, the last started first, and returns when they have ended. Further calls do nothing.
 func (s *Scene) Close() error {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
-	interrupted := s.ctx.Err() != nil // in that case processes may have ended by themselves
+	interrupted := s.ctx.Err() != nil // then processes may have ended by themselves
 	var errs []error
 	for _, p := range slices.Backward(s.parts) {
 		if err := p.stop(); err != nil && !interrupted {
@@ -93,7 +93,7 @@ func (s *Scene) Models(count int, config modelsim.Config) ([]string, error) {
 	return addresses, nil
 }
 
-// Envoy starts an Envoy, whose logs are in the directory of that name. It sets Options.Dir.
+// Envoy starts an Envoy with its logs in the directory of that name. It sets Options.Dir.
 func (s *Scene) Envoy(name string, options envoyrun.Options) (*envoyrun.Envoy, error) {
 	options.Dir = filepath.Join(s.dir, name)
 	if err := os.Mkdir(options.Dir, 0o700); err != nil {

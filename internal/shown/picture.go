@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// colours is the palette of Okabe and Ito, which readers with any colour vision can tell apart, darkest first.
+// colours is the palette of Okabe and Ito, distinguishable with any colour vision, darkest first.
 var colours = []color.NRGBA{
 	{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
 	{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}, // vermilion
@@ -22,14 +22,14 @@ var colours = []color.NRGBA{
 	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
 }
 
-// The colours of texts, of texts that matter less, and of lines behind the data.
+// The colours of texts, of secondary texts, and of lines behind the data.
 var (
 	Ink  = color.NRGBA{R: 0x1f, G: 0x23, B: 0x28, A: 0xff}
 	Grey = color.NRGBA{R: 0x59, G: 0x63, B: 0x6e, A: 0xff}
 	Grid = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xeb, A: 0xff}
 )
 
-// Colour returns the colour of the i-th of those that a picture shows.
+// Colour returns the colour of the i-th series of a picture.
 func Colour(i int) color.NRGBA { return colours[i%len(colours)] }
 
 // TextStyle returns a sans-serif style with a size in points.

@@ -8,7 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Duration has three significant digits and the unit that suits: 850 µs, 12.3 ms, 213 ms, 2.87 s.
+// Duration formats a duration with three significant digits and a suitable unit: 850 µs, 12.3 ms, 213 ms, 2.87 s.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -22,7 +22,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// plain has columns with two blanks between them and rules of dashes, and nothing around.
+// plain has columns with two blanks between them, rules of dashes, and no frame.
 var plain = table.Style{
 	Box:     table.BoxStyle{MiddleVertical: "  ", MiddleHorizontal: "─", MiddleSeparator: "  "},
 	Options: table.Options{SeparateColumns: true, SeparateHeader: true},

@@ -7,14 +7,14 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// longest is the longest text, in bytes, for which a correction is searched.
+// longest is the longest text, in bytes, to search a correction for.
 const longest = 64
 
-// shortest is the shortest text, in bytes, that counts as the beginning of a name.
+// shortest is the shortest text, in bytes, matched as the beginning of a name.
 const shortest = 3
 
-// Suggest returns " (did you mean X?)" with the known name nearest to what was written, or the only one that begins
-// with it; "" if there is none. It ignores case, hyphens and underscores.
+// Suggest returns " (did you mean X?)" with the known name nearest to the written one, or the only one that begins with
+// it; "" if there is none. It ignores case, hyphens and underscores.
 func Suggest(written string, names []string) string {
 	if len(written) > longest || plain(written) == "" {
 		return ""
@@ -29,7 +29,7 @@ func Suggest(written string, names []string) string {
 	return Either([]string{best})
 }
 
-// most is the largest number of names that a suggestion has.
+// most is the largest number of names in a suggestion.
 const most = 3
 
 // Either returns " (did you mean X, Y or Z?)" with all of the names; "" if there are none, or more than three.
@@ -56,7 +56,7 @@ func nearest(written string, names []string) string {
 	return best
 }
 
-// only returns the name that begins with what was written, if there is exactly one.
+// only returns the name that begins with the written text, if there is exactly one.
 func only(written string, names []string) string {
 	if len(written) < shortest {
 		return ""

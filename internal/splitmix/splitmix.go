@@ -1,7 +1,7 @@
 // Package splitmix has the one finaliser of SplitMix64.
 package splitmix
 
-// Mix spreads the bits of a number: the result looks random, and is another one for every other argument.
+// Mix spreads the bits of a number: the result looks random, and differs for different arguments.
 func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

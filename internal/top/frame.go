@@ -19,7 +19,7 @@ const (
 	dim     = "2"
 )
 
-// screen is a frame that grows line by line.
+// screen is a frame under construction, line by line.
 type screen struct {
 	width, height int
 	colour        bool
@@ -35,10 +35,10 @@ func (s *screen) add(style, text string) {
 	s.lines = append(s.lines, text)
 }
 
-// left returns how many lines there are left above the last one.
+// left returns the number of free lines above the last one.
 func (s *screen) left() int { return s.height - 1 - len(s.lines) }
 
-// Frame returns the screen's lines, as many as it is high.
+// Frame returns the screen's lines, filling its height.
 func (m Model) Frame() string {
 	s := &screen{width: m.width, height: m.height, colour: m.options.Colour}
 	r := &m.replicas[m.shown]
@@ -87,7 +87,7 @@ func (m *Model) title(s *screen) {
 	s.add(style, text)
 }
 
-// tables adds the overview: the pool, and of each table as much as there is room for.
+// tables adds the overview: the pool, and the rows of each table that fit.
 func (m *Model) tables(s *screen, d *status.Document) {
 	for _, line := range d.Lines() {
 		s.add(plain, fmt.Sprintf("%-9s %s", line[0], line[1]))
@@ -98,7 +98,7 @@ func (m *Model) tables(s *screen, d *status.Document) {
 	if rejections > 0 {
 		rejections++ // the columns
 	}
-	all := s.left() - rejections - 2 // the columns of both tables
+	all := s.left() - rejections - 2 // the heads of both tables
 	of := min(len(d.Engines), max(all/3, all-len(d.Flows)))
 	s.table(status.EngineColumns, rows(d.Engines, func(e *status.Engine) []string { return e.Cells(rated) }), of, m.row(engines), narrowAddress)
 	s.table(status.FlowColumns, rows(d.Flows, func(f *status.Flow) []string { return f.Cells(rated) }), all-of, m.row(flows), narrowName)
@@ -107,7 +107,7 @@ func (m *Model) tables(s *screen, d *status.Document) {
 	}
 }
 
-// note says of the table with the cursor in which order its rows are, and which.
+// note describes the order and the filter of the table with the cursor.
 func (m *Model) note() string {
 	d := m.replicas[m.shown].document
 	if d == nil {
@@ -156,7 +156,7 @@ func rows[R any](all []R, cells func(*R) []string) [][]string {
 	return lines
 }
 
-// details adds all that is known of one flow.
+// details adds all facts about one flow.
 func (m *Model) details(s *screen, d *status.Document) {
 	s.add(bold, "flow "+status.Plain(m.detail))
 	if len(d.Flows) == 0 {
@@ -165,7 +165,7 @@ func (m *Model) details(s *screen, d *status.Document) {
 	for i := range d.Flows {
 		f := &d.Flows[i]
 		if f.Flow != m.detail {
-			continue // of the overview, which was here before
+			continue // a row of the overview
 		}
 		cells := f.Cells(d.WindowSeconds > 0)
 		s.add(plain, "")
@@ -186,7 +186,7 @@ func (m *Model) details(s *screen, d *status.Document) {
 	}
 }
 
-// footer adds the last line: the filter that is typed, or the keys.
+// footer adds the last line: the filter being typed, or the keys.
 func (m *Model) footer(s *screen) {
 	switch {
 	case m.typing:

@@ -56,7 +56,7 @@ func (m Model) press(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// typeFilter reacts to a key while a filter is typed.
+// typeFilter reacts to a key while a filter is being typed.
 func (m Model) typeFilter(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	switch key.String() {
 	case "enter":
@@ -76,7 +76,7 @@ func (m Model) typeFilter(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// back leaves the detail of a flow, or gives up the filter of the table.
+// back leaves the details of a flow, or clears the filter of the table.
 func (m Model) back() (tea.Model, tea.Cmd) {
 	switch filter := m.filter(); {
 	case m.detail != "":
@@ -117,7 +117,7 @@ func (m *Model) names() (names []string) {
 	return names
 }
 
-// at returns the name of the row under the cursor: the first, if the one that it was on has gone; "" without rows.
+// at returns the name of the row under the cursor: the first row's, if the cursor's row has gone; "" without rows.
 func (m *Model) at() string {
 	names := m.names()
 	if slices.Contains(names, m.cursor[m.focus]) {
@@ -129,7 +129,7 @@ func (m *Model) at() string {
 	return ""
 }
 
-// move moves the cursor by so many rows.
+// move moves the cursor by by rows.
 func (m *Model) move(by int) {
 	if names := m.names(); len(names) > 0 {
 		m.cursor[m.focus] = names[min(max(0, slices.Index(names, m.at())+by), len(names)-1)]

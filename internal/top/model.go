@@ -11,17 +11,17 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// Options is what does not change while the program runs.
+// Options are the program's fixed options.
 type Options struct {
-	// Addresses are those of the replicas' debug ports.
+	// Addresses are the replicas' debug ports.
 	Addresses []string
-	// Every is the time from an answer to the next question.
+	// Every is the time from an answer to the next request.
 	Every time.Duration
-	// Patience is how long the program goes on without any answer.
+	// Patience is the time for which the program continues without any answer.
 	Patience time.Duration
 	// Colour is false for a terminal without colours (NO_COLOR).
 	Colour bool
-	// Read asks all replicas. It is called in a goroutine of its own, once at a time.
+	// Read asks all replicas. It is called in a goroutine of its own, one call at a time.
 	Read func(q *status.Query) []status.Answer
 }
 
@@ -45,29 +45,29 @@ type Model struct {
 	failing  time.Time
 	err      error
 
-	question int  // the number of the newest one: answers to earlier ones are not shown
-	asking   bool // one is under way
+	question int  // number of the newest request: answers to earlier ones are not shown
+	asking   bool // a request is in progress
 	focus    table
-	cursor   [2]string // the name of the row under it, by table
+	cursor   [2]string // the name of the row under the cursor, by table
 	typing   bool      // a filter is typed
 	typed    string
 	detail   string // the flow whose detail is shown; "": none
 }
 
-// replica is what is known of one.
+// replica is the known state of one replica.
 type replica struct {
 	document *status.Document // the last one; nil: it has never answered
-	err      error            // why it did not answer the last question
+	err      error            // the error of the last request
 }
 
-// answered is the message with the answers to a question.
+// answered is the message with the answers to a request.
 type answered struct {
 	question int
 	at       time.Time
 	answers  []status.Answer
 }
 
-// due is the message that it is time for the next question.
+// due is the message that the next request is due.
 type due struct{ question int }
 
 // New returns a Model with these answers to the query.
@@ -83,10 +83,10 @@ func New(o Options, q status.Query, first []status.Answer) Model {
 	return m
 }
 
-// Err returns the reason for which the program has ended by itself; nil if somebody has ended it.
+// Err returns the reason why the program has ended by itself; nil if the user has ended it.
 func (m Model) Err() error { return m.err }
 
-// Init asks the first question.
+// Init sends the first request.
 func (m Model) Init() tea.Cmd { return m.ask() }
 
 // View returns the frame.
@@ -103,7 +103,7 @@ func (m Model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = message.Width, message.Height
 	case answered:
 		if message.question != m.question {
-			return m, m.ask() // the newest one had to wait
+			return m, m.ask() // the newest request had to wait
 		}
 		m.asking = false
 		if m.take(&message); m.err != nil {
@@ -121,7 +121,7 @@ func (m Model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// next asks a new question, so that an answer to an earlier one is not shown any more. There is one at a time.
+// next makes a new request, so that an answer to an earlier one is no longer shown. One request is sent at a time.
 func (m Model) next() (tea.Model, tea.Cmd) {
 	m.question++
 	if m.asking {
@@ -131,7 +131,7 @@ func (m Model) next() (tea.Model, tea.Cmd) {
 	return m, m.ask()
 }
 
-// ask returns the command that asks the newest question.
+// ask returns the command for the newest request.
 func (m Model) ask() tea.Cmd {
 	q, question, read := m.query, m.question, m.options.Read
 	if q.Only = m.detail; q.Only != "" {
@@ -143,7 +143,7 @@ func (m Model) ask() tea.Cmd {
 	}
 }
 
-// take takes answers over.
+// take stores answers.
 func (m *Model) take(a *answered) {
 	m.replicas = slices.Clone(m.replicas)
 	reached := false

@@ -6,14 +6,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// The least widths of a table's first column: of names that are told apart by their beginnings, and of addresses.
+// The least widths of a table's first column: for names, distinguishable by their beginnings, and for addresses.
 const (
 	narrowName    = 12
 	narrowAddress = 19
 )
 
-// table adds the columns of a table and up to most of its rows: those around the cursor, which is on a row or -1. The first
-// column is not narrower than narrowest, unless the screen is.
+// table adds the heads of a table and up to most rows around the cursor, a row or -1. The first column has at least the
+// width narrowest, unless the screen is narrower.
 func (s *screen) table(columns []string, rows [][]string, most, cursor, narrowest int) {
 	from := 0
 	if cursor >= most {
@@ -31,8 +31,8 @@ func (s *screen) table(columns []string, rows [][]string, most, cursor, narrowes
 	}
 }
 
-// widthsOf returns the widths of the columns that have room: the first, of names, gives up its width first, then the last
-// ones go.
+// widthsOf returns the widths of the columns that fit: first the column of names shrinks, then the last columns are
+// dropped.
 func widthsOf(columns []string, rows [][]string, room, narrowest int) []int {
 	widths := make([]int, len(columns))
 	sum := 0

@@ -9,7 +9,7 @@ import (
 // Version is set at build time: -ldflags "-X github.com/weir-epp/weir/internal/version.Version=v1.2.3".
 var Version = ""
 
-// Revision is the commit, set alike where the build reads none from git: that of a release does not.
+// Revision is the commit, set in the same way if the build reads none from git, as for a release.
 var Revision = ""
 
 // Build identifies a build; an unknown revision is "unknown", an unknown version "devel".

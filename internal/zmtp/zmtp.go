@@ -1,7 +1,7 @@
-// Package zmtp speaks as much of ZeroMQ's wire protocol as publishing and subscribing need: ZMTP 3.0 (rfc.zeromq.org/spec/23)
-// with the mechanism NULL. A peer of a later version speaks 3.0 with it.
+// Package zmtp implements ZeroMQ's wire protocol for publishing and subscribing: ZMTP 3.0 (rfc.zeromq.org/spec/23) with
+// the mechanism NULL. A peer of a later version falls back to 3.0.
 //
-// It never allocates what a peer announces: the caller reads the bytes of a frame itself (ADR 0153).
+// It never allocates memory for an announced size: the caller reads the bytes of a frame itself (ADR 0153).
 package zmtp
 
 import (
@@ -29,11 +29,11 @@ const (
 // greeting is the same for both sides: signature, version 3.0, mechanism, no server, filler.
 var greeting = append([]byte("\xff\x00\x00\x00\x00\x00\x00\x00\x00\x7f\x03\x00NULL"), make([]byte, 48)...)
 
-// mostReady bounds the command with which a handshake ends, in bytes.
+// mostReady bounds the last command of a handshake, in bytes.
 const mostReady = 512
 
-// Shake exchanges greetings on a connection that is still unused, as a socket of a type, and checks that the peer is one of
-// another. The connection needs a deadline.
+// Shake exchanges greetings on an unused connection, as a socket of type own, and checks that the peer is of type peer.
+// The connection needs a deadline.
 func Shake(conn io.Writer, r *bufio.Reader, own, peer string) error {
 	ready := append([]byte("\x05READY\x0bSocket-Type\x00\x00\x00"), byte(len(own)))
 	ready = append(ready, own...)
@@ -86,9 +86,9 @@ func Shake(conn io.Writer, r *bufio.Reader, own, peer string) error {
 
 // Frame is the head of a frame, whose body follows.
 type Frame struct {
-	Size    uint64 // of the body, in bytes: as the peer says it
+	Size    uint64 // of the body, in bytes, announced by the peer
 	More    bool   // further frames of the same message follow
-	Command bool   // it is no part of a message
+	Command bool   // it is not part of a message
 }
 
 // Next reads the head of the next frame. At the end of the connection before it the error is io.EOF.
@@ -130,5 +130,5 @@ func Append(dst []byte, frames ...[]byte) []byte {
 	return dst
 }
 
-// Subscription returns the body of the message with which a SUB asks for messages that begin with a topic.
+// Subscription returns the body of a SUB's message that subscribes to messages beginning with a topic.
 func Subscription(topic string) []byte { return append([]byte{1}, topic...) }

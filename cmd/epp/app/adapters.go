@@ -11,11 +11,11 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// mostAdapters is the number of adapters that are known by name; further ones are models like any other.
+// mostAdapters is the number of adapters known by name; further ones are treated as ordinary models.
 const mostAdapters = 65536
 
-// adapterNames are the models that are LoRA adapters, by what the ready endpoints list and by the pages of their engines. Its
-// methods are safe for concurrent use; known takes no lock.
+// adapterNames are the names of LoRA adapters, from the ready endpoints' lists and their engines' pages. Its methods
+// are safe for concurrent use; known takes no lock.
 type adapterNames struct {
 	names sync.Map // the names
 
@@ -34,7 +34,7 @@ func (a *adapterNames) known(model string) bool {
 	return known
 }
 
-// list takes the adapters that an endpoint lists.
+// list takes an endpoint's listed adapters.
 func (a *adapterNames) list(id scheduling.EndpointID, names []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,7 +48,7 @@ func (a *adapterNames) list(id scheduling.EndpointID, names []string) {
 	}
 }
 
-// page takes the adapters that an engine's page names; equal statements are one value.
+// page takes the adapters on an engine's page; equal statements share one value.
 func (a *adapterNames) page(id scheduling.EndpointID, s *scheduling.AdapterState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +82,7 @@ func (a *adapterNames) forget(ready func(scheduling.EndpointID) bool) {
 	}
 }
 
-// count counts names once more or once less. The caller holds mu.
+// count adds names to the counts, or removes them. The caller holds mu.
 func (a *adapterNames) count(names []string, by int) {
 	if a.counts == nil {
 		a.counts = map[string]int{}
@@ -103,7 +103,7 @@ func (a *adapterNames) count(names []string, by int) {
 	}
 }
 
-// adapterMetrics are the counters of requests for adapters, read when they are scraped.
+// adapterMetrics are the counters of requests for adapters, read at a scrape.
 type adapterMetrics struct {
 	pool *Pool
 	desc *prometheus.Desc
@@ -130,7 +130,7 @@ func (m *adapterMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// adapterColumn is the column of a table with the adapters that an endpoint's engine is taken to have, and its places.
+// adapterColumn is a table's column with the number of adapters expected at an endpoint's engine, and its places.
 func (p *Pool) adapterColumn(id scheduling.EndpointID) string {
 	var adapters, places int
 	p.controller.Look(func() { adapters, places = p.board.AdaptersAt(id) })

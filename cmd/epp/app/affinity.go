@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// cachesOf returns the endpoints of a snapshot as the index sees them.
+// cachesOf returns the endpoints of a snapshot in the index's form.
 func cachesOf(snapshot *scheduling.Snapshot) []prefix.Endpoint {
 	all := make([]prefix.Endpoint, 0, snapshot.Len())
 	for i := range snapshot.Len() {
@@ -17,7 +17,7 @@ func cachesOf(snapshot *scheduling.Snapshot) []prefix.Endpoint {
 	return all
 }
 
-// affinityMetrics are the counters of prompts, and the size of the index, read when they are scraped.
+// affinityMetrics are the counters of prompts, and the size of the index, read at a scrape.
 type affinityMetrics struct {
 	index              *prefix.Index
 	tokens, distrusted *prometheus.Desc

@@ -27,7 +27,7 @@ type App struct {
 
 	registry *prometheus.Registry
 	metrics  ownMetrics
-	files    *datastore.Files // configuration, endpoints, certificate: those that are files and followed
+	files    *datastore.Files // the followed files: configuration, endpoints, certificates
 	pool     *Pool
 	tracer   *tracing.Tracer // nil: none
 
@@ -48,7 +48,7 @@ type App struct {
 
 	receiveLimit int    // of the gRPC server, in bytes
 	loaded       []byte // the configuration file's text at the start; then of the files' goroutine
-	watched      bool   // of the files' goroutine: the file has been looked at
+	watched      bool   // of the files' goroutine: the file has been read once
 }
 
 // New wires the program and opens its listeners, but serves nothing yet. On an error nothing stays open. The error for
@@ -76,11 +76,11 @@ func New(options Options) (*App, error) {
 	if err := a.wire(&d); err != nil {
 		return nil, errors.Join(err, a.listeners.close())
 	}
-	advise(&d, a.pool.endpoints(), a.options.HashFlowKeys, a.log) // not before everything is accepted: advice above an error would be taken for its reason
+	advise(&d, a.pool.endpoints(), a.options.HashFlowKeys, a.log) // last: above an error it would look like its reason
 	return a, nil
 }
 
-// wire makes the parts. It opens nothing that would have to be closed.
+// wire makes the parts. It opens nothing that needs closing.
 func (a *App) wire(d *config.Document) error {
 	a.healthServer, a.health = newHealthServer()
 	a.readiness = newReadiness(a.health)
@@ -178,7 +178,7 @@ func (a *App) Reload() {
 	a.files.Reread()
 }
 
-// Ports returns the ports that the program listens on, also if it was started with port 0.
+// Ports returns the ports that the program listens on, even if it was started with port 0.
 func (a *App) Ports() Ports { return a.listeners.ports() }
 
 // Config returns the configuration in use.

@@ -6,14 +6,14 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// capabilities are the needs that engines state they do not meet, in their lists of models. The pool's mu guards them.
+// capabilities are the unmet needs stated in engines' lists of models. The pool's mu guards them.
 type capabilities struct {
-	lacks map[scheduling.EndpointID]scheduling.Needs // where that is not 0
-	// newest is the snapshot that was made last of the store's and of these; nil if none states anything.
+	lacks map[scheduling.EndpointID]scheduling.Needs // without zeros
+	// newest is the last snapshot made from the store's and these statements; nil without statements.
 	newest *scheduling.Snapshot
 }
 
-// state takes the statement of an endpoint's engine, and reports whether it differs from the one before.
+// state takes the statement of an endpoint's engine, and reports whether it has changed.
 func (c *capabilities) state(id scheduling.EndpointID, lacks scheduling.Needs) (changed bool) {
 	if c.lacks[id] == lacks {
 		return false
@@ -32,7 +32,7 @@ func (c *capabilities) forget(ready map[scheduling.EndpointID]bool) {
 	maps.DeleteFunc(c.lacks, func(id scheduling.EndpointID, _ scheduling.Needs) bool { return !ready[id] })
 }
 
-// of returns the store's snapshot with the engines' statements, where the source of an endpoint states nothing itself.
+// of returns the store's snapshot, with the engines' statements for endpoints whose source states nothing.
 func (c *capabilities) of(published *scheduling.Snapshot) *scheduling.Snapshot {
 	if len(c.lacks) == 0 {
 		c.newest = nil

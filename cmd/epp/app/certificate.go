@@ -27,7 +27,8 @@ type certificate struct {
 	current  atomic.Pointer[tls.Certificate]
 }
 
-// selfSignedLife outlasts any process. No client verifies a self-signed certificate, so expiry would protect none.
+// selfSignedLife is longer than any process lives. No client verifies a self-signed certificate, so expiry would not
+// protect any.
 const selfSignedLife = 10 * 365 * 24 * time.Hour
 
 // newCertificate loads the pair in dir, or makes a self-signed one if dir is empty. The flags that ask for TLS and name
@@ -58,8 +59,8 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// follow follows both files, if there are any. While the pair does not match, the old one stays in use: the other half usually arrives a
-// moment later.
+// follow follows both files, if any. While the pair does not match, the old pair stays in use: the other half usually
+// arrives a moment later.
 func (c *certificate) follow(files *datastore.Files) error {
 	if c.crt == "" {
 		return nil

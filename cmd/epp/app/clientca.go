@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore"
 )
 
-// clientCA is the authorities that vouch for the clients of the ext_proc server (--client-ca-file). The file may change.
+// clientCA has the authorities for clients of the ext_proc server (--client-ca-file). The file may change.
 type clientCA struct {
 	log     logr.Logger
 	file    string
@@ -33,7 +33,7 @@ func newClientCA(file string, log logr.Logger) (*clientCA, error) {
 	return c, nil
 }
 
-// use replaces the authorities by those in a PEM text. A text with anything but certificates in it is refused whole.
+// use replaces the authorities with those in a PEM text. A text with anything but certificates is refused as a whole.
 func (c *clientCA) use(text []byte) error {
 	pool := x509.NewCertPool()
 	for n := 1; ; n++ {

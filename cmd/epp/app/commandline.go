@@ -8,13 +8,13 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// CommandLine is epp's command line as another program takes it, to know with which configuration an epp serves.
+// CommandLine is epp's command line in another program, which needs the configuration of an epp.
 type CommandLine struct{ flags *flags }
 
 // NewCommandLine returns a command line on which nothing was given.
 func NewCommandLine() CommandLine { return CommandLine{newFlags()} }
 
-// AddTo adds the flags to a set, which parses them. Those that the set has already stay as they are.
+// AddTo adds the flags to a set, which parses them. The set's existing flags do not change.
 func (c CommandLine) AddTo(set *pflag.FlagSet) {
 	set.SetNormalizeFunc(c.flags.set.GetNormalizeFunc())
 	set.AddFlagSet(c.flags.set)
@@ -23,7 +23,7 @@ func (c CommandLine) AddTo(set *pflag.FlagSet) {
 // Given reports whether a flag was given.
 func (c CommandLine) Given(name string) bool { return c.flags.set.Changed(name) }
 
-// Read returns the options and the configuration that the arguments result in. Unlike epp it does not ask for model servers.
+// Read returns the options and the configuration from the arguments. Unlike epp it does not require model servers.
 func (c CommandLine) Read() (Options, config.Document, error) {
 	f := c.flags
 	if err := f.translateForeign(); err != nil {

@@ -31,8 +31,8 @@ func (o *Options) configName() string {
 	}
 }
 
-// invalidConfig returns the error of an invalid configuration, with the flag that it came by. Without such a flag each
-// problem is a line of its own that begins with the key.
+// invalidConfig returns the error of an invalid configuration, with its flag. Without such a flag each problem is a
+// line beginning with the key.
 func (o *Options) invalidConfig(err error) error {
 	switch {
 	case o.ConfigFile != "":
@@ -50,8 +50,8 @@ func (o *Options) invalidConfig(err error) error {
 	return fmt.Errorf("invalid flags:\n%w", errors.Join(problems.Unwrap()...))
 }
 
-// loadConfig returns the configuration to use and the text that it was made from. If the given one is invalid and the
-// options ask for the defaults of its profile instead, invalid has its problems.
+// loadConfig returns the configuration to use and its text. If the given configuration is invalid and the options
+// choose the defaults of its profile, invalid has the problems.
 func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, invalid, err error) {
 	source := o.configSource()
 	if o.ConfigFile != "" {
@@ -85,7 +85,7 @@ func loadConfig(o *Options, log logr.Logger) (d config.Document, text []byte, in
 	return d, text, invalid, nil
 }
 
-// advise logs warnings about settings that are allowed but hardly intended, with the known endpoints.
+// advise logs warnings about valid settings that are probably not intended, given the known endpoints.
 func advise(d *config.Document, endpoints []scheduling.Endpoint, hashed bool, log logr.Logger) {
 	_, warnings := shown(*d, hashed)
 	for _, w := range append(warnings, d.EndpointWarnings(endpoints)...) {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/internal/frontpage"
 )
 
-// debugPage is a path of the debug port: its pattern is in the words of http.ServeMux.
+// debugPage is a path of the debug port, with a pattern of http.ServeMux.
 type debugPage struct {
 	pattern string
 	entry   frontpage.Entry

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// mostPages is the number of pages of the debug port that are made, or written to their readers, at a time. Each may look at all
-// metrics, so that a crowd of readers would take gigabytes.
+// mostPages is the number of debug pages made or written at a time. A page may read all metrics, so many concurrent
+// readers would take gigabytes.
 const mostPages = 16
 
-// newDebugServer serves over HTTP the pages that name flows or take processor time: the status, the configuration in use, the
-// waiters, and profiles. It has no authentication, and therefore a listener of its own (ADR 0025). Browsers take each page for
-// what it says it is, and keep none.
+// newDebugServer serves over HTTP the pages that name flows or take processor time: the status, the configuration in
+// use, the waiters, and profiles. It has no authentication, and therefore a listener of its own (ADR 0025). Headers
+// forbid browsers to guess a page's type or to cache it.
 func newDebugServer(a *App) *http.Server {
 	mux, places := http.NewServeMux(), make(chan struct{}, mostPages)
 	for _, p := range a.debugPages() {
@@ -36,7 +36,7 @@ func newDebugServer(a *App) *http.Server {
 	return newHTTPServer(mux)
 }
 
-// servePage serves a page if one of the places is free. A reader that does not read keeps it for writeTimeout at most.
+// servePage serves a page if one of the slots is free. A stalled reader keeps its slot for at most writeTimeout.
 func servePage(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc, places chan struct{}) {
 	select {
 	case places <- struct{}{}:
@@ -49,8 +49,8 @@ func servePage(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc, p
 	serve(w, r)
 }
 
-// namesLoopback reports whether a Host header has an address, or a name that is always of this machine (RFC 6761). Any other
-// name may be that of a website, made to resolve to the loopback so that a browser on this machine reads the pages for it (DNS
+// namesLoopback reports whether a Host header has an address, or a name that always means this machine (RFC 6761). Any
+// other name may be a website's, resolved to the loopback so that a browser on this machine reads the pages for it (DNS
 // rebinding).
 func namesLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// drainLook is how often a draining process checks whether somebody still waits. Nothing else polls, and this only at
-// the very end.
+// drainLook is the interval at which a draining process checks for waiting requests. Nothing else polls, and this only
+// at the very end.
 const drainLook = 20 * time.Millisecond
 
 // answerTime is the longest time in which rejections and the ends of streams reach Envoy.
 const answerTime = time.Second
 
-// drain stops accepting requests, in the order that doc.go describes. It returns when nothing is in flight, when the
-// drain timeout is over, or when work is done.
+// drain stops accepting requests, in the order of doc.go. It returns when nothing is in flight, when the drain timeout
+// is over, or when work is done.
 func (a *App) drain(work context.Context) {
 	begun := time.Now()
-	// Requests rejected at the end of the window must get their answers before the drain timeout.
+	// Requests rejected at the end of the window must get their replies before the drain timeout.
 	answering := min(answerTime, a.options.DrainTimeout/4)
 	window := min(a.Config().RequestQueueController.DrainWindow.Std(), a.options.DrainTimeout-answering)
 	// Proxies keep opening streams here until they have seen that readiness is down.

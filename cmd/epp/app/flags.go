@@ -23,7 +23,7 @@ type flags struct {
 	encoder   string
 	verbosity int
 
-	// The flags of keys write here; those that were given are then copied to the configuration.
+	// The flags of keys write here; given flags are then copied to the configuration.
 	document config.Document
 	keys     []config.Flag
 
@@ -54,7 +54,7 @@ keeps n batch slots of an engine busy (vLLM: --max-num-seqs n).
 func newFlags() *flags {
 	document, err := config.Profile(config.DefaultProfile)
 	if err != nil {
-		panic(err) // it is one of this build's
+		panic(err) // it is one of this build
 	}
 	f := &flags{Options: DefaultOptions(), document: document}
 	f.keys = config.Flags(&f.document)
@@ -230,14 +230,14 @@ func (f *flags) parse(args []string) error {
 	return errors.Join(problems...)
 }
 
-// chooseMetricsAuth sets the option whose default depends on others.
+// chooseMetricsAuth sets the option MetricsEndpointAuth, whose default depends on other options.
 func (f *flags) chooseMetricsAuth() {
 	if f.set.Changed("metrics-endpoint-auth") {
 		f.MetricsEndpointAuth = &f.metricsAuth
 	}
 }
 
-// overrideKeys makes the flags of keys that were given the last layer of the configuration.
+// overrideKeys makes the given flags of keys the last layer of the configuration.
 func (f *flags) overrideKeys() {
 	given := slices.DeleteFunc(slices.Clone(f.keys), func(flag config.Flag) bool { return !f.set.Changed(flag.Name) })
 	if len(given) > 0 {

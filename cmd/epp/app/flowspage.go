@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// How many flows /debug/flows shows by default and at most (?limit=).
+// The default and the largest number of flows on /debug/flows (?limit=).
 const (
 	flowsShown = 100
 	flowsMost  = 10_000
@@ -19,7 +19,7 @@ type waitingFlows struct {
 	Queued int `json:"queued"` // waiting requests, of all flows
 	Flows  int `json:"flows"`  // flows with waiting requests, shown or not
 	Stock  int `json:"stock"`  // leases held
-	// Waiting has up to limit flows, roughly in the order in which their requests expire.
+	// Waiting has up to limit flows, roughly in order of expiry.
 	Waiting []flowcontrol.FlowState `json:"waiting"`
 }
 

@@ -15,7 +15,7 @@ func (p *Pool) tellInFlight() leader.InFlight {
 	return inFlightOf(total, loads)
 }
 
-// inFlightOf returns a record's content for so many requests, of which these are at the endpoints of the pool.
+// inFlightOf returns a record's content for a total of requests, with the loads of the pool's endpoints.
 func inFlightOf(total int, loads []load) leader.InFlight {
 	f := leader.InFlight{Total: min(total, leader.MaxInFlight), ByEndpoint: map[string]int{}}
 	for _, l := range loads {
@@ -33,7 +33,7 @@ func inFlightOf(total int, loads []load) leader.InFlight {
 	return f
 }
 
-// foreignChanged is called when the requests of others in flight may have changed.
+// foreignChanged is called when other replicas' requests in flight may have changed.
 func (p *Pool) foreignChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,8 +42,8 @@ func (p *Pool) foreignChanged() {
 	}
 }
 
-// foreign returns the requests of others in flight at the ready endpoints, by their records or by what engines show,
-// where it is not what the controller knows. The caller holds mu, and tells the controller.
+// foreign returns the changed foreign stock at the ready endpoints, from other replicas' records or engines' reports.
+// The caller holds mu, and passes it to the controller.
 func (p *Pool) foreign() (changes []stock.Foreign) {
 	var counts []leader.Held
 	if p.replication != nil {
@@ -79,9 +79,9 @@ func shares(snapshot *scheduling.Snapshot, bounds *stock.Config) []leader.Endpoi
 	return endpoints
 }
 
-// toTell compares the counts of a snapshot's endpoints, nil if all are 0, with what the controller was told: it returns
-// what is different at the ready ones, and what the controller knows then. An endpoint that is not ready counts as told
-// of nothing, since the controller forgets it.
+// toTell compares the counts of a snapshot's endpoints, nil if all are 0, with the values last passed to the
+// controller. It returns the differences at ready endpoints, and the controller's values after them. An endpoint that
+// is not ready has the value 0 there, since the controller forgets it.
 func toTell(
 	snapshot *scheduling.Snapshot, counts []leader.Held, told map[scheduling.EndpointID]leader.Held,
 ) (changes []stock.Foreign, now map[scheduling.EndpointID]leader.Held) {

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore/scrape"
 )
 
-// foreignFlags are the flags of llm-d's and GIE's endpoint pickers that mean nothing here, with the reason. They are
-// accepted with any value, so that their charts' arguments can stay, and named in one warning.
+// foreignFlags are the flags of llm-d's and GIE's endpoint pickers without a meaning here, with the reason. They are
+// accepted with any value, so that these pickers' charts' arguments can stay, and named in one warning.
 var foreignFlags = []struct {
 	name, why string
 	boolean   bool
@@ -40,7 +40,7 @@ var foreignFlags = []struct {
 
 const recognised = "each engine is recognised by its metrics"
 
-// scrapeFlags are their flags about the metrics of model servers, which mean the same here.
+// scrapeFlags are these pickers' flags about the metrics of model servers, with the same meaning here.
 var scrapeFlags = []struct {
 	name, help string
 	set        func(c *scrape.Config, value string) error
@@ -68,7 +68,7 @@ var scrapeFlags = []struct {
 	{"total-running-requests-metric", "the requests that the engine runs", textOf(func(c *scrape.Config) *string { return &c.Names.Running }), false},
 }
 
-// textOf returns a function that sets a text. Their charts pass some with quotes.
+// textOf returns a function that sets a text. The pickers' charts pass some texts with quotes.
 func textOf(field func(*scrape.Config) *string) func(*scrape.Config, string) error {
 	return func(c *scrape.Config, value string) error {
 		*field(c) = value
@@ -76,13 +76,13 @@ func textOf(field func(*scrape.Config) *string) func(*scrape.Config, string) err
 	}
 }
 
-// refusedFlags are flags of theirs that protect something, and that this build has no equal for: who gave one must
-// know that it does not hold.
+// refusedFlags are the pickers' protective flags without an equivalent in this build: an operator who sets one must
+// learn that it has no effect.
 var refusedFlags = map[string]string{
 	"metrics-client-ca-file": "the metrics port asks for no client certificates; --metrics-endpoint-auth asks for a token",
 }
 
-// foreign defines them, outside the groups of --help.
+// foreign defines the foreign flags, outside the groups of --help.
 func (f *flags) foreign(s *pflag.FlagSet) {
 	for _, flag := range foreignFlags {
 		s.String(flag.name, "", flag.why)
@@ -102,7 +102,7 @@ func (f *flags) foreign(s *pflag.FlagSet) {
 	s.StringVar(&f.MetricsCertPath, "metrics-cert-dir", "", "llm-d's name of --metrics-cert-path, with --metrics-secure-serving")
 }
 
-// helpForeign prints their names.
+// helpForeign prints the names of the foreign flags.
 func (f *flags) helpForeign(w io.Writer) {
 	_, _ = fmt.Fprint(w, "\nllm-d's name of --metrics-cert-path, with --metrics-secure-serving:\n  --metrics-cert-dir\n")
 	_, _ = fmt.Fprint(w, "\nOf llm-d and GIE, about the metrics of model servers:\n")
@@ -119,8 +119,7 @@ func (f *flags) helpForeign(w io.Writer) {
 	}
 }
 
-// translateForeign gives the flags of theirs that mean something their meaning. The error names every one whose value makes
-// no sense.
+// translateForeign applies the given scrapeFlags. The error names every one with an invalid value.
 func (f *flags) translateForeign() error {
 	if f.set.Changed("metrics-cert-dir") {
 		f.MetricsSecureServing = true
@@ -141,7 +140,7 @@ func (f *flags) translateForeign() error {
 	return errors.Join(problems...)
 }
 
-// refuseForeign returns an error that names every given flag of theirs that is refused.
+// refuseForeign returns an error that names every given refused flag.
 func (f *flags) refuseForeign() error {
 	var problems []error
 	for name, why := range refusedFlags {
@@ -152,11 +151,11 @@ func (f *flags) refuseForeign() error {
 	return errors.Join(problems...)
 }
 
-// warnForeign logs once which flags of theirs were given.
+// warnForeign logs the given foreign flags, once.
 func (f *flags) warnForeign(log logr.Logger) {
 	var given []string
 	for _, flag := range foreignFlags {
-		// Theirs are on by default, so that charts turn off features that are not there.
+		// The pickers' flags are on by default, so charts turn off features that do not exist here.
 		if f.set.Changed(flag.name) && !(flag.boolean && f.set.Lookup(flag.name).Value.String() == "false") {
 			given = append(given, "--"+flag.name+" ("+flag.why+")")
 		}

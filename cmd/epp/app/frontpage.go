@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// frontPage writes the state of this epp as a page for people, with the index of the port. It takes the parameters of
+// frontPage writes the state of this epp as an HTML page, with the index of the port. It takes the parameters of
 // /debug/status, and refresh.
 func (a *App) frontPage(w http.ResponseWriter, r *http.Request) {
 	page, err := pageAsked(r.URL.Query())
@@ -39,7 +39,7 @@ func (a *App) frontPage(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // an error: the reader is gone
 }
 
-// pageAsked reads the parameters of a page. An empty one is as good as none, since a form sends its empty fields.
+// pageAsked reads the parameters of a page. An empty one counts as missing, since a form sends its empty fields.
 func pageAsked(v url.Values) (*frontpage.Page, error) {
 	page := &frontpage.Page{Refresh: frontpage.Refresh}
 	var errs [2]error

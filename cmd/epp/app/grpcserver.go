@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
-// A proxy that was stopped or cut off holds leases until its streams end. After pingAfter without any traffic it is
-// pinged, and its streams end after another pingTimeout: 20 s in all, within the promised 30 s.
+// A stopped or disconnected proxy holds leases until its streams end. After pingAfter without traffic it is pinged, and
+// its streams end after another pingTimeout: 20 s in total, within the promised 30 s.
 const (
 	pingAfter   = 10 * time.Second
 	pingTimeout = 10 * time.Second
@@ -29,30 +29,30 @@ const messageMargin = 1 << 20
 // The gRPC health services.
 const (
 	serviceLiveness  = "liveness"            // the process runs
-	serviceSynced    = "synced"              // its sources have been read, and it does not drain
-	serviceReadiness = "readiness"           // and requests should come here, not to another replica
+	serviceSynced    = "synced"              // its sources have been read, and it is not draining
+	serviceReadiness = "readiness"           // synced, and requests should come here instead of another replica
 	serviceWhole     = ""                    // the server as a whole: synced
-	serviceGIE       = "inference-extension" // what the charts of other endpoint pickers probe with: synced
+	serviceGIE       = "inference-extension" // the probe of other endpoint pickers' charts: synced
 )
 
-// Services by what they tell. Those beyond liveness are down while the process drains. A probe of the kubelet asks one
-// of whenSynced: a replica that waits to be the leader is sound, and a roll-out must not wait for it. Envoy asks one of
+// Services by condition. All but liveness are down while the process drains. The kubelet probes one of whenSynced: a
+// replica that waits to lead is healthy, and a roll-out must not wait for its leadership. Envoy probes one of
 // whenReady.
 var (
 	whenSynced = []string{serviceSynced, serviceWhole, serviceGIE}
 	whenReady  = []string{serviceReadiness, extprocv3.ExternalProcessor_ServiceDesc.ServiceName}
 )
 
-// neededReceiveLimit returns the size that the longest accepted message must be able to have, in bytes. It is far above
-// limits.maxBodyBytes: a message that gRPC refuses is a failed processor to Envoy, which then, if it fails open, sends
-// the request on without queueing. A body over the limit has to arrive to be answered with too-large. The buffers of
-// Envoy bound the size of one message.
+// neededReceiveLimit returns the needed size of the longest accepted message, in bytes. It is far above
+// limits.maxBodyBytes: to Envoy a message refused by gRPC is a failed processor, and if it fails open it sends the
+// request on without queueing. A body over the limit must arrive to be rejected as too-large. Envoy's buffers bound the
+// size of one message.
 func neededReceiveLimit(limits config.Limits) int {
 	return int(min(max(limits.MaxBodyBytes, limits.MaxBodyBytesTotal)+limits.MaxHeaderBytes+messageMargin, math.MaxInt32))
 }
 
 // receiveLimit returns the size of the longest accepted message, in bytes: the size that the configuration needs, or
-// more if the flag asks for it.
+// the flag's if larger.
 func (o *Options) receiveLimit(limits config.Limits) (int, error) {
 	needed := neededReceiveLimit(limits)
 	if o.GRPCMaxRecvMsgSize == 0 {
@@ -70,7 +70,7 @@ func (o *Options) receiveLimit(limits config.Limits) (int, error) {
 func newGRPCServer(receiveLimit int, secure credentials.TransportCredentials, streams *streamEnd) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
-		// Envoy may ping as often as it likes, also without streams.
+		// Envoy may ping at any time, even without streams.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(receiveLimit),
 		grpc.MaxSendMsgSize(math.MaxInt32),
@@ -85,7 +85,7 @@ func newGRPCServer(receiveLimit int, secure credentials.TransportCredentials, st
 	return grpc.NewServer(options...)
 }
 
-// newHealthServer returns the server of the health checks. Everything but liveness is down until it is set.
+// newHealthServer returns the server of the health checks. All services but liveness are down until set.
 func newHealthServer() (*grpc.Server, *health.Server) {
 	state := health.NewServer()
 	state.SetServingStatus(serviceLiveness, healthv1.HealthCheckResponse_SERVING)

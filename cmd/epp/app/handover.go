@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// handOver tells the other replicas that this one stops and gives up the Lease. A leader stays ready until a successor
-// leads, the Service leads there, and proxies have had the time to see it; at most for the time given. The channel is
-// closed when the Lease is given up, or cannot be within resignTime. r may be nil.
+// handOver marks this replica as stopping for the others, and gives up the Lease. A leader stays ready until a
+// successor leads, the Service leads to it, and proxies have had the time seeing to notice; but at most for most. The
+// channel is closed when the Lease is given up, or could not be within resignTime. r may be nil.
 func (r *replication) handOver(ctx context.Context, seeing, most time.Duration) (left <-chan struct{}) {
 	done := make(chan struct{})
 	if r == nil {
@@ -54,7 +54,7 @@ func (r *replication) handOver(ctx context.Context, seeing, most time.Duration) 
 	return done
 }
 
-// reached waits for a channel to be closed, and reports whether it was before ctx was done.
+// reached waits for a channel to be closed, and returns false if ctx is done first.
 func reached(ctx context.Context, c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -21,7 +21,7 @@ const prefaceStart = "PRI *"
 // tellAgain is the shortest time between two lines about failed handshakes of one kind.
 const tellAgain = 10 * time.Minute
 
-// Why a TLS handshake failed; values of the label reason.
+// The reasons of failed TLS handshakes; values of the label reason.
 const (
 	handshakePlaintext     = "plaintext"
 	handshakeNoCertificate = "no-certificate"
@@ -31,8 +31,8 @@ const (
 
 var handshakeReasons = []string{handshakePlaintext, handshakeNoCertificate, handshakeCertificate, handshakeOther}
 
-// handshakeAdvice is the log's advice on the failures that only an operator can end: an Envoy that cannot connect fails
-// open, and the reason why requests bypass the queue would stay unknown.
+// handshakeAdvice is the log's advice on failures that only an operator can fix: an Envoy that cannot connect fails
+// open, and requests would bypass the queue without an explanation.
 var handshakeAdvice = map[string]string{
 	handshakePlaintext: "a plaintext client at the TLS port: its requests do not pass Weir; start epp with " +
 		"--secure-serving=false, or give Envoy's cluster TLS (transport_socket)",
@@ -43,7 +43,7 @@ var handshakeAdvice = map[string]string{
 }
 
 // handshakes is the credentials of a server. It counts failed TLS handshakes by reason and logs those that an operator
-// must know of.
+// can fix.
 type handshakes struct {
 	credentials.TransportCredentials
 	log    logr.Logger
@@ -51,7 +51,7 @@ type handshakes struct {
 	told   *tellings
 }
 
-// tellings is how often handshakes failed, by reason, and when each reason was last logged.
+// tellings has the counts of failed handshakes, by reason, and when each reason was last logged.
 type tellings struct {
 	mu     sync.Mutex
 	failed map[string]int
@@ -114,7 +114,7 @@ func (t *tellings) count(reason string, now time.Time) {
 	t.latest = now
 }
 
-// summary returns, for the status page, how many handshakes failed, by reason, and when the last one did.
+// summary returns, for the status page, the counts of failed handshakes by reason, and the time of the last one.
 func (t *tellings) summary(now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +138,7 @@ func (t *tellings) failedLately(now time.Time, within time.Duration) bool {
 	return !t.latest.IsZero() && now.Sub(t.latest) < within
 }
 
-// due reports whether a reason is to be logged now, and remembers it.
+// due reports whether a reason must be logged now, and notes that it was.
 func (t *tellings) due(reason string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// With --hash-flow-keys an identity, which may be a secret, is shown nowhere. extproc hashes it as it reads it; this
-// file does the same for the identities that the configuration names, where they are used and where they are shown.
+// With --hash-flow-keys an identity, which may be a secret, is never shown. extproc hashes it when reading; this file
+// hashes the identities in the configuration, in use and on display.
 
-// withHashedFlows makes identities appear only as hashes, and adds the hashes of those that the configuration names.
-// The names themselves stay, since they may also be those of flows of models, which are not hashed.
+// withHashedFlows makes identities appear only as hashes, and adds the hashes of the configuration's names. The names
+// themselves stay, since they may also be models' flows, which are not hashed.
 func withHashedFlows(flow *flowcontrol.Config, streams *extproc.Config) {
 	streams.HashFlowKeys = true
 	flow.Queue.Weights = alsoHashed(flow.Queue.Weights)
@@ -36,7 +36,7 @@ func alsoHashed[V any](of map[string]V) map[string]V {
 	return both
 }
 
-// ownSeed is the secret of the hashes of prompts where none is configured, and no other replica has to make the same.
+// ownSeed is the secret of the hashes of prompts if none is configured. Replicas then have different hashes.
 var ownSeed = rand.Text()
 
 // converted returns the configurations of the controller and the streams, with the options' additions.
@@ -54,7 +54,7 @@ func (o *Options) converted(d *config.Document) (flowcontrol.Config, extproc.Con
 // byIdentity lists the maps of a document whose keys are identities.
 var byIdentity = []string{"flows.weights.", "flows.capacities.", "tenantPolicies."}
 
-// shown returns a document and its warnings as people may see them: if hashed, with hashes for identities.
+// shown returns a document and its warnings for display: if hashed, with hashes for identities.
 func shown(d config.Document, hashed bool) (config.Document, []config.Problem) {
 	warnings := d.Warnings()
 	if !hashed {

@@ -13,7 +13,7 @@ import (
 
 // configuration is the configuration in use, with the remarks about it. It is safe for concurrent use.
 type configuration struct {
-	source string // where it comes from, for people
+	source string // its source, for people
 	hashed bool   // identities are shown as hashes (--hash-flow-keys)
 
 	mu       sync.Mutex
@@ -47,7 +47,7 @@ func (c *configuration) refuse(err error) {
 	c.refused = err
 }
 
-// isRefused reports whether there is a newer document that is invalid.
+// isRefused reports whether there is a newer, invalid document.
 func (c *configuration) isRefused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,8 +65,8 @@ func (c *configuration) summary(now time.Time) string {
 	return text
 }
 
-// page returns the whole document as YAML, below comments with its source, its age, the problems of a newer one, and
-// its warnings.
+// page returns the whole document as YAML, below comments with its source, its age, the problems of a newer document,
+// and its warnings.
 func (c *configuration) page() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,14 +88,14 @@ func (c *configuration) page() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// comment writes text as YAML comments. A name in it may contain any character that the file does.
+// comment writes text as YAML comments. Names in it may contain any character of the file.
 func comment(b *bytes.Buffer, text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(b, "#   %s\n", strings.Map(blank, strings.TrimRight(line, "\n")))
 	}
 }
 
-// blank returns a blank for a character that is none to look at.
+// blank returns a blank for an unprintable character.
 func blank(r rune) rune {
 	if r == 0xfeff || printable.Commands(r) {
 		return ' '

@@ -26,7 +26,7 @@ func (o *Options) kube() kube.Config {
 	return c
 }
 
-// poolLabel returns the value of the label pool in the metrics of what belongs to the pool; "" if they have none.
+// poolLabel returns the value of the label pool in the pool's metrics; "" if they have none.
 func (o *Options) poolLabel() string { return cmp.Or(o.PoolName, o.EndpointSelector) }
 
 // gatherer returns all metrics of the process.
@@ -37,8 +37,8 @@ func (a *App) gatherer() prometheus.Gatherer {
 	return prometheus.Gatherers{a.registry, kube.Gatherer()}
 }
 
-// followCluster makes the source of endpoints in Kubernetes, and joins the other replicas there. set is called with what
-// becomes of synced and leading.
+// followCluster makes the source of endpoints in Kubernetes, and joins the other replicas there. set is called with the
+// conditions synced and leading.
 func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bool)) error {
 	set(synced, false)
 	kube.SetLogger(log)
@@ -69,7 +69,7 @@ func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bo
 		set(leading, is)
 	})
 	if err != nil || o.PoolName == "" {
-		return err // without an InferencePool there is nothing that resources could refer to
+		return err // without an InferencePool resources have no pool to refer to
 	}
 	p.naming.pool = names.Pool{Group: o.PoolGroup, Name: o.PoolName}
 	p.naming.source = kube.NewNames(p.cluster, kube.NamesConfig{
@@ -78,5 +78,5 @@ func (p *Pool) followCluster(o *Options, log logr.Logger, set func(condition, bo
 	return register(p.registerer, newNameMetrics(&p.naming))
 }
 
-// defaultNamespace is the namespace of the pool unless a flag says otherwise: that of Weir's own pod.
+// defaultNamespace is the namespace of the pool without a flag: Weir's own pod's.
 func defaultNamespace() string { return cmp.Or(os.Getenv("NAMESPACE"), "default") }

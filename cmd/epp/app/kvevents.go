@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// followEvents makes the part that follows the KV events of the engines, if there is one: it sizes the index of prompts, and
+// followEvents makes the part that follows the engines' KV events, if configured: it sizes the index of prompts, and
 // clears it.
 func (p *Pool) followEvents(cfg kvevents.Config, log logr.Logger) error {
 	if cfg.Port == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// lengths are the longest contexts that ready endpoints have stated, in tokens. It is immutable.
+// lengths are the ready endpoints' stated longest contexts, in tokens. It is immutable.
 type lengths struct {
 	of    map[scheduling.EndpointID]int64
 	least int64
@@ -48,7 +48,7 @@ func (p *Pool) setLengths(change func(of map[scheduling.EndpointID]int64)) {
 	p.lengths.Store(next)
 }
 
-// forgetLengths forgets those of endpoints that are not ready. The caller holds mu.
+// forgetLengths forgets the lengths of endpoints that are not ready. The caller holds mu.
 func (p *Pool) forgetLengths(ready map[scheduling.EndpointID]bool) {
 	known := p.lengths.Load()
 	if known == nil {
@@ -64,7 +64,7 @@ func (p *Pool) forgetLengths(ready map[scheduling.EndpointID]bool) {
 	}
 }
 
-// Confine implements extproc.Picker. Most requests fit everywhere, and cost a comparison.
+// Confine implements extproc.Picker. Most requests fit everywhere, and cost one comparison.
 func (p picker) Confine(model string, subset request.Subset, length extproc.Length) (*request.Subset, error) {
 	known := p.lengths.Load()
 	if known == nil || length.Likely <= known.least {
@@ -79,7 +79,7 @@ func (p picker) Confine(model string, subset request.Subset, length extproc.Leng
 	}
 	snapshot := p.prepared.Load().snapshot
 	var fitting, longest, readers []string // readers: prefill engines where it may fit
-	most, others := int64(0), false        // others: endpoints, ready or not, where it may fit, or nobody knows
+	most, others := int64(0), false        // others: endpoints where it may fit, or of unknown length
 	for i := range snapshot.Len() {
 		e := snapshot.At(i)
 		at := scheduling.ParseHostPort(e.Address)
@@ -106,15 +106,15 @@ func (p picker) Confine(model string, subset request.Subset, length extproc.Leng
 		}
 	}
 	switch {
-	case most == 0: // it fits wherever it may go
+	case most == 0: // it fits at all its endpoints
 		return nil, nil //nolint:nilnil // the same
 	case len(fitting) > 0:
 		return &request.Subset{Set: true, Members: append(fitting, readers...)}, nil
 	case !others && length.Least > most:
 		return nil, &extproc.TooLongError{Least: length.Least, Most: most}
 	case others:
-		return nil, nil //nolint:nilnil // one that is not ready may come
-	default: // it may fit after all: the engine has counted its tokens
+		return nil, nil //nolint:nilnil // an unready one may become ready
+	default: // it may fit after all, by the engine's count of tokens
 		return &request.Subset{Set: true, Members: append(longest, readers...)}, nil
 	}
 }

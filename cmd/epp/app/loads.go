@@ -12,14 +12,14 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// load is an endpoint with what Weir has in flight there.
+// load is an endpoint with Weir's requests in flight there.
 type load struct {
 	scheduling.Endpoint
 	scheduling.Share
 	engine dispatch.EngineState
 }
 
-// endpoints returns the endpoints that are known, ready or not.
+// endpoints returns the known endpoints, ready or not.
 func (p *Pool) endpoints() []scheduling.Endpoint {
 	snapshot := p.store.Current()
 	all := make([]scheduling.Endpoint, snapshot.Len())
@@ -49,8 +49,8 @@ func (p *Pool) loadsAnd(look func()) []load {
 	return loads
 }
 
-// addEngines adds how the engines answer. Stock that is withheld from an endpoint counts there as stock of others, but
-// has no owner.
+// addEngines adds the states of the engines. Stock withheld from an endpoint counts there as foreign stock, but belongs
+// to no Weir.
 func (p *Pool) addEngines(loads []load) {
 	engines := p.controller.Engines()
 	if len(engines) == 0 {
@@ -68,7 +68,7 @@ func (p *Pool) addEngines(loads []load) {
 	}
 }
 
-// circuit returns the state of the endpoint's circuit, or why it gets no request.
+// circuit returns the state of the endpoint's circuit, or the reason why it gets no requests.
 func (l *load) circuit() string {
 	switch {
 	case l.engine.Busy:
@@ -81,7 +81,7 @@ func (l *load) circuit() string {
 	return "closed"
 }
 
-// oldest returns the time that the oldest request in flight has been at the endpoint; 0 if there is none.
+// oldest returns the time of the oldest request in flight at the endpoint; 0 if there is none.
 func (l *load) oldest(now time.Time) time.Duration {
 	if l.engine.Oldest.IsZero() {
 		return 0
@@ -89,7 +89,7 @@ func (l *load) oldest(now time.Time) time.Duration {
 	return max(0, now.Sub(l.engine.Oldest))
 }
 
-// inUse returns which of the endpoints have requests in flight. They need not be in the pool.
+// inUse returns those of the endpoints with requests in flight. They need not be in the pool.
 func (p *Pool) inUse(ids []scheduling.EndpointID) (inUse []scheduling.EndpointID) {
 	p.controller.Look(func() {
 		for _, id := range ids {
@@ -114,11 +114,11 @@ func (l *load) inRequests(millionths int64) float64 {
 	return float64(millionths) / scheduling.Millionths
 }
 
-// maxEndpointLabels is the largest number of endpoints with series of their own; the rest is summed as "other". The
-// operator lists endpoints, not clients, so this is the largest pool of the design plus some room.
+// maxEndpointLabels is the largest number of endpoints with series of their own; the rest is summed as "other". Clients
+// cannot add endpoints, so this is the largest designed pool plus some room.
 const maxEndpointLabels = 4096
 
-// loadMetrics collects how full each endpoint is. Endpoints that have left the pool have no series.
+// loadMetrics collects the load of each endpoint. Endpoints that have left the pool have no series.
 type loadMetrics struct {
 	pool                       *Pool
 	inFlight, bound, foreign   *prometheus.Desc
@@ -161,7 +161,7 @@ func (m *loadMetrics) Describe(out chan<- *prometheus.Desc) {
 // classes are the classes of statuses, by their first digit.
 var classes = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
-// collectEngine collects how an endpoint's engine answers.
+// collectEngine collects the answers of an endpoint's engine.
 func (m *loadMetrics) collectEngine(out chan<- prometheus.Metric, l *load, now time.Time) {
 	gauge := func(d *prometheus.Desc, v float64) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, l.Address)

@@ -21,7 +21,8 @@ const (
 // maxVerbosity is the largest --v: zap stores levels in a signed byte.
 const maxVerbosity = 100
 
-// newLogger returns a logger to w with the given encoding, which no name of a client turns into commands of a terminal. It writes logr's V(0) to V(verbosity), and warnings as such.
+// newLogger returns a logger to w with the given encoding, which escapes terminal commands in clients' names. It writes
+// logr's V(0) to V(verbosity), and warnings as such.
 func newLogger(w io.Writer, encoding string, verbosity int) (log logr.Logger, flush func()) {
 	layout := zap.NewProductionEncoderConfig()
 	layout.TimeKey = "time"
@@ -38,11 +39,11 @@ func newLogger(w io.Writer, encoding string, verbosity int) (log logr.Logger, fl
 	return zapr.NewLogger(logger), func() { _ = logger.Sync() }
 }
 
-// warningPrefix begins the message of a warning from code that knows only logr, which has no level for warnings.
+// warningPrefix begins the message of a warning from code that uses logr, which has no level for warnings.
 const warningPrefix = "WARNING: "
 
-// warningCore sets the level of warnings. Messages are constants of the program or name keys of its configuration, so
-// no client can raise the level of a line.
+// warningCore sets the level of warnings. Messages are constants of the program or name configuration keys, so no
+// client can raise the level of a line.
 type warningCore struct{ zapcore.Core }
 
 // With implements zapcore.Core.

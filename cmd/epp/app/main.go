@@ -32,7 +32,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // from the first moment on: its default is the end
+	signal.Notify(hangups, syscall.SIGHUP) // at once, since SIGHUP ends the process by default
 	defer signal.Stop(hangups)
 	log, flush := newLogger(stderr, f.encoder, f.verbosity)
 	defer flush()
@@ -58,8 +58,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// validate reports the problems of the configuration of valid options and with their endpoints, and returns the exit
-// code. It opens nothing but these files.
+// validate reports the problems of the configuration and the endpoints of valid options, and returns the exit code. It
+// opens nothing but these files.
 func validate(o *Options, stdout, stderr io.Writer) int {
 	d, _, invalid, err := loadConfig(o, o.Log)
 	listed := o.datastore()

@@ -9,15 +9,15 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// The live heap of a processor is a few megabytes, so with Go's default the garbage collector runs many times a second
-// for nothing, and takes a fifth of the CPU under load. It is made to run less often, and a soft memory limit makes up
-// for that when bodies fill the memory: the limit in the configuration or, if less, one below that of the container.
-// GOGC and GOMEMLIMIT in the environment take precedence.
+// epp's live heap is a few megabytes, so with Go's default the garbage collector runs many times a second in vain, and
+// takes a fifth of the CPU under load. So it runs less often, and a soft memory limit bounds the memory when bodies
+// fill it: the limit from the configuration or, if less, one below the container's. GOGC and GOMEMLIMIT in the
+// environment take precedence.
 const (
 	// CollectPercent is the collector's percentage, as in GOGC.
 	CollectPercent  = 400
 	memoryBase      = 512 << 20 // bytes, beside the bodies
-	containerFilled = 0.9       // the part of the container's limit, which also counts memory that the collector does not see
+	containerFilled = 0.9       // part of the container's limit, which also counts memory unknown to the collector
 )
 
 // tuneMemory sets the garbage collector of the whole process.
@@ -34,10 +34,10 @@ func tuneMemory(d config.Document) {
 	}
 }
 
-// softLimit returns the collector's limit in bytes, given the maximum sizes of all bodies and of the recording, and the limit of the
-// container; 0: none.
+// softLimit returns the collector's limit in bytes, given the maximum sizes of all bodies and of the recording, and the
+// container's limit; 0: none.
 func softLimit(bodies, record int64, container uint64) int64 {
-	// A body may be held twice, as it came in and as it goes out; so may the recording, a quarter of which may be behind.
+	// A body may be held twice, incoming and outgoing. So may the recording, which may exceed its limit by a quarter.
 	own := 2*bodies + 2*(record+record/4) + memoryBase
 	if below := containerFilled * float64(container); container > 0 && below < float64(own) {
 		return int64(below)

@@ -5,11 +5,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// aliases are the metrics that autoscalers read from other endpoint pickers, and Weir's metrics that say the same. A
-// label that Weir's has no equivalent for (fairness_id, priority) is left out: the sum over it is what Weir's has.
+// aliases maps metrics of other endpoint pickers that autoscalers read to Weir's equivalent metrics. A label without an
+// equivalent (fairness_id, priority) is left out: Weir's metric is the sum over it.
 var aliases = []struct {
 	name, of, help string
-	labels         map[string]string // theirs by Weir's; others are dropped
+	labels         map[string]string // their labels by Weir's; other labels are dropped
 }{
 	{
 		"llm_d_epp_flow_control_queue_size", "weir_queue_length", "The same as weir_queue_length, under llm-d's name.",
@@ -25,7 +25,7 @@ var aliases = []struct {
 	},
 }
 
-// aliased returns a gatherer of the same metrics with some of them under other names, too.
+// aliased returns a gatherer of the same metrics, some also under other names.
 func aliased(of prometheus.Gatherer) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := of.Gather()

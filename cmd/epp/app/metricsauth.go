@@ -22,8 +22,8 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore/kube"
 )
 
-// How long the apiserver's answers hold: whose a token is (or that nobody knows it), that somebody may read, that somebody
-// may not. Two questions end before a scrape's usual timeout of 10 s.
+// The lifetimes of the apiserver's cached answers: about a token's owner (or an unknown token), a permitted reader, a
+// forbidden one. Two requests end before a scrape's usual timeout of 10 s.
 const (
 	tokenHolds   = time.Minute
 	allowedHolds = 5 * time.Minute
@@ -31,16 +31,16 @@ const (
 	askTimeout   = 4 * time.Second
 )
 
-// readers knows the permitted readers of the metrics, by the apiserver.
+// readers asks the apiserver for the permitted readers of the metrics.
 type readers struct {
 	tokens      authenticator.Token
 	permissions authorizer.Authorizer
 	log         logr.Logger
 }
 
-// authorized returns the handler for those who show a token that the apiserver knows (TokenReview) and who may get the
-// path by its rules for non-resource URLs (SubjectAccessReview). Without a token, or with an unknown one, the status is
-// 401, without the permission 403, and if the apiserver cannot be asked 503.
+// authorized returns the handler with authentication: the apiserver must know the token (TokenReview), and its owner
+// must be permitted to get the path by the rules for non-resource URLs (SubjectAccessReview). Without a token, or with
+// an unknown one, the status is 401; without the permission 403; if the apiserver cannot be reached 503.
 func authorized(o *Options, handler http.Handler, log logr.Logger) (http.Handler, error) {
 	r, err := newReaders(o.Kubeconfig, log)
 	if err != nil {
@@ -74,7 +74,7 @@ func newReaders(kubeconfig string, log logr.Logger) (*readers, error) {
 	}
 	permissions, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: authorization, AllowCacheTTL: allowedHolds, DenyCacheTTL: deniedHolds,
-		WebhookRetryBackoff: &wait.Backoff{Steps: 1}, // the scraper asks again
+		WebhookRetryBackoff: &wait.Backoff{Steps: 1}, // the scraper retries
 	}.New()
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func newReaders(kubeconfig string, log logr.Logger) (*readers, error) {
 	return &readers{tokens: tokens, permissions: permissions, log: log}, nil
 }
 
-// refuse returns 200, or the status and the reason for which a request is refused.
+// refuse returns 200, or the status and the reason of a refused request.
 func (r *readers) refuse(request *http.Request) (status int, why string) {
 	scheme, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -110,13 +110,13 @@ func (r *readers) refuse(request *http.Request) (status int, why string) {
 	return http.StatusOK, ""
 }
 
-// tokenReviews asks the apiserver whose a token is. The library's own authenticator returns an error for an unknown
-// token, too, so it could not be told from an outage.
+// tokenReviews asks the apiserver for a token's owner. The library's own authenticator also returns an error for an
+// unknown token, which could not be distinguished from an outage.
 type tokenReviews struct {
 	client authenticationv1.TokenReviewInterface
 }
 
-// AuthenticateToken implements authenticator.Token. The error is that the apiserver could not be asked.
+// AuthenticateToken implements authenticator.Token. An error means that the apiserver could not be reached.
 func (t tokenReviews) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	question := &authenticationapi.TokenReview{Spec: authenticationapi.TokenReviewSpec{Token: token}}
 	answer, err := t.client.Create(ctx, question, metav1.CreateOptions{})

@@ -12,17 +12,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Bounds on a client of the HTTP ports: a connection on which it sends nothing, before, within and after a request, an
-// answer that it does not read, and, with others, the memory of so many scrapes.
+// Bounds on clients of the HTTP ports: silent connections before, within and after a request, unread answers, and the
+// memory of concurrent scrapes.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
-	writeTimeout      = 30 * time.Second // not of profiles, the tail and the recording, which take longer
+	writeTimeout      = 30 * time.Second // not for profiles, the tail and the recording, which take longer
 	maxScrapes        = 16
 )
 
-// newMetricsServer serves metrics and health over HTTP, and nothing else: this port is open to scrapers and probes.
+// newMetricsServer serves only metrics and health over HTTP: this port is open to scrapers and probes.
 func newMetricsServer(a *App) (*http.Server, error) {
 	mux := http.NewServeMux()
 	gatherer := a.gatherer()
@@ -56,12 +56,12 @@ func newMetricsServer(a *App) (*http.Server, error) {
 		}
 		a.followed = append(a.followed, cert.follow)
 		server.TLSConfig = serverTLS(cert, o.spoken(), nil)
-		server.ErrorLog = log.New(io.Discard, "", 0) // each failed handshake of a stranger
+		server.ErrorLog = log.New(io.Discard, "", 0) // it would log each failed handshake of a stranger
 	}
 	return server, nil
 }
 
-// newHTTPServer returns a server whose clients keep nothing for ever.
+// newHTTPServer returns a server with timeouts for all that a client can hold.
 func newHTTPServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,

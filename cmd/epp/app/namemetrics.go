@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/internal/names"
 )
 
-// nameMetrics collects the number of names, by source, and the number of resources that are not in use.
+// nameMetrics collects the number of names, by source, and the number of resources not in use.
 type nameMetrics struct {
 	naming                         *naming
 	objectives, models, unaccepted *prometheus.Desc

@@ -7,15 +7,15 @@ import (
 	"github.com/weir-epp/weir/internal/names"
 )
 
-// The table of names shows this much of what strangers' resources may make as large as they like: a small resource can
-// give each of 10,000 models 64 targets with names of a kilobyte.
+// The bounds of the table of names. Strangers' resources could make it arbitrarily large: a small resource can give
+// each of 10,000 models 64 targets with names of a kilobyte.
 const (
-	maxNameRows     = 1000 // of objectives, of models, and of resources that are not in use
+	maxNameRows     = 1000 // of objectives, of models, and of resources not in use
 	maxTargetsShown = 8    // of a model
 )
 
-// namesTable writes the meaning and the source of each objective and model, then the resources that are not in use and
-// why. Without any there is no table.
+// namesTable writes the meaning and the source of each objective and model, then the resources not in use with the
+// reasons. Without any there is no table.
 func (n *naming) namesTable(line func(format string, args ...any)) {
 	in := n.names.Load()
 	if len(in.Objectives)+len(in.Models)+len(in.OtherTargets)+len(in.Verdicts) == 0 {
@@ -69,5 +69,5 @@ func targetText(targets []names.Target) string {
 	return strings.Join(texts, ", ")
 }
 
-// plain returns a name, which may have any character, as text on one line.
+// plain returns a name, which may have any characters, as text on one line.
 func plain(name string) string { return strings.Map(blank, name) }

@@ -9,28 +9,28 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// nameSource has resources that name objectives and models beside the configuration file: those of the cluster. It calls
+// nameSource is the source of objectives and models besides the configuration file: the cluster's resources. It calls
 // Pool.resourcesChanged with all of them.
 type nameSource interface {
-	// Judge takes the result for each resource, each time that may have changed. It returns at once.
+	// Judge takes the result for each resource, after each possible change. It returns at once.
 	Judge([]names.Verdict)
 }
 
-// naming has the objectives and models that the streams know by name: the file's and those of a source beside it.
+// naming has the objectives and models known by name: the file's and a further source's.
 type naming struct {
 	// Immutable once the pool runs.
 	source nameSource // nil: the file names all
 	pool   names.Pool // whose resources count
 
 	// Guarded by Pool.mu.
-	file      extproc.Config  // the streams', with the names of the file only
-	files     int             // how often file was replaced
+	file      extproc.Config  // the streams' configuration, with the names of the file only
+	files     int             // number of replacements of file
 	resources names.Resources // the source's newest
 
 	names atomic.Pointer[names.Names] // in use
 }
 
-// merge returns the configuration of the streams with the names of resources beside those of the file.
+// merge returns the configuration of the streams with the names of the file and the resources.
 func (n *naming) merge(file extproc.Config, resources names.Resources) (extproc.Config, names.Names) {
 	merged := names.Merge(namesOf(&file), n.pool, resources)
 	file.Objectives, file.Models = nil, nil
@@ -66,7 +66,7 @@ func targetsOf(list []names.Target) (targets []request.Target) {
 	return targets
 }
 
-// use notes the names in use, and tells the source the result for each of its resources. The caller holds Pool.mu.
+// use notes the names in use, and passes the result for each resource to the source. The caller holds Pool.mu.
 func (n *naming) use(merged names.Names) {
 	n.names.Store(&merged)
 	if n.source != nil {
@@ -74,12 +74,12 @@ func (n *naming) use(merged names.Names) {
 	}
 }
 
-// resourcesChanged applies new resources of the source. Only the streams depend on names, so that is all that changes: no
-// request that waits or is in flight is touched, and streams that have begun keep the names that they began with. It is
-// called by one goroutine at a time.
+// resourcesChanged applies new resources of the source. Only the streams depend on names, so only their configuration
+// changes: requests waiting or in flight are not touched, and streams keep the names from their beginning. It is called
+// by one goroutine at a time.
 //
-// A merge takes as long as strangers' resources are large, and changes of the endpoints wait for mu: so it is made without
-// mu, and once more if the file has changed meanwhile.
+// A merge of strangers' large resources takes long, and changes of the endpoints wait for mu. So the merge is made
+// without mu, and repeated if the file has changed meanwhile.
 func (p *Pool) resourcesChanged(resources names.Resources) {
 	n := &p.naming
 	for done := false; !done; {
@@ -96,7 +96,7 @@ func (p *Pool) resourcesChanged(resources names.Resources) {
 	}
 }
 
-// useResources puts names of the source in the place of those before. The caller holds mu.
+// useResources replaces the source's names. The caller holds mu.
 func (p *Pool) useResources(resources names.Resources, streams extproc.Config, merged names.Names, same bool) {
 	p.naming.resources = resources
 	if !same {
@@ -111,7 +111,7 @@ func (p *Pool) useResources(resources names.Resources, streams extproc.Config, m
 	p.naming.use(merged)
 }
 
-// sameNames reports whether two merges came to the same names, whatever became of each resource.
+// sameNames reports whether two merges gave the same names, ignoring the verdicts.
 func sameNames(a, b *names.Names) bool {
 	return reflect.DeepEqual(a.Objectives, b.Objectives) && reflect.DeepEqual(a.Models, b.Models) &&
 		reflect.DeepEqual(a.OtherTargets, b.OtherTargets) && a.OtherTargetsFrom == b.OtherTargetsFrom

@@ -21,9 +21,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// newPool makes the pool that the options name, from the core outwards. It opens nothing that would have to be closed.
-// Its metrics are registered at registry, with the label pool if it comes from Kubernetes. tracer may be nil. set is called
-// with the conditions of readiness that depend on the pool: at once if they do not hold yet, and when they change.
+// newPool makes the options' pool, from the core outwards. It opens nothing that needs closing. Its metrics are
+// registered at registry, with the label pool if the endpoints come from Kubernetes. tracer may be nil. set is called
+// with the pool's conditions of readiness: at once if they do not hold yet, and when they change.
 func newPool(
 	o *Options, d *config.Document, registry prometheus.Registerer, log logr.Logger, tracer extproc.Tracer, set func(condition, bool),
 ) (*Pool, error) {
@@ -79,7 +79,7 @@ func newPool(
 	return p, p.followCluster(o, log.WithName("kubernetes"), set)
 }
 
-// openStore makes the store, whose snapshots go to all other parts.
+// openStore makes the store, which passes its snapshots to all other parts.
 func (p *Pool) openStore(cfg datastore.Config, log logr.Logger) error {
 	if cfg.File != "" {
 		file := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -101,7 +101,7 @@ func (p *Pool) openStore(cfg datastore.Config, log logr.Logger) error {
 	cfg.InUse = p.inUse
 	var err error
 	if p.store, err = datastore.New(cfg, log); err != nil {
-		return fmt.Errorf("--endpoints-file: %w", err) // what Validate has not seen
+		return fmt.Errorf("--endpoints-file: %w", err) // a problem that Validate could not see
 	}
 	p.store.Subscribe(p.changed)
 	return nil

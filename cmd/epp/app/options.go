@@ -31,7 +31,7 @@ const (
 // DebugOff as the debug port means that there is no listener for debugging.
 const DebugOff = -1
 
-// Options are the program's options at its start: the flags, or the choice of a test. The comments name the flags.
+// Options are the program's options at its start, from the flags or a test. The comments name the flags.
 type Options struct {
 	// BindAddress is the address of all listeners except the one for debugging; empty: all interfaces (--bind-address).
 	BindAddress string
@@ -50,26 +50,26 @@ type Options struct {
 	SecureServing bool
 	// CertPath is a directory with tls.crt and tls.key; empty: a self-signed certificate (--cert-path).
 	CertPath string
-	// ClientCAFile has the authorities, in PEM, one of which must vouch for a client of the ext_proc port; empty: clients
-	// need no certificate (--client-ca-file).
+	// ClientCAFile has the authorities, in PEM, for client certificates at the ext_proc port; empty: clients need no
+	// certificate (--client-ca-file).
 	ClientCAFile string
 	// CertReload follows changes of the files with certificates (--enable-cert-reload).
 	CertReload bool
-	// TLSMinVersion is the least version of TLS that is spoken, TLS12 or TLS13 (--tls-min-version).
+	// TLSMinVersion is the least accepted version of TLS, TLS12 or TLS13 (--tls-min-version).
 	TLSMinVersion string
-	// TLSCipherSuites are the names of the cipher suites that TLS 1.2 may use; empty: those that crypto/tls prefers
+	// TLSCipherSuites are the names of the permitted cipher suites of TLS 1.2; empty: crypto/tls's choice
 	// (--tls-cipher-suites).
 	TLSCipherSuites []string
-	// GRPCMaxRecvMsgSize is the longest message that the ext_proc port accepts, in bytes, at least what the limits of the
-	// configuration need; 0: exactly that (--grpc-max-recv-msg-size).
+	// GRPCMaxRecvMsgSize is the longest accepted message at the ext_proc port, in bytes, at least the need of the
+	// configuration's limits; 0: exactly that (--grpc-max-recv-msg-size).
 	GRPCMaxRecvMsgSize int
 
-	// MetricsEndpointAuth asks the apiserver who reads the metrics and whether they may; nil: if the endpoints come from
+	// MetricsEndpointAuth authenticates readers of the metrics with the apiserver; nil: if the endpoints come from
 	// Kubernetes (--metrics-endpoint-auth).
 	MetricsEndpointAuth *bool
 	// MetricsSecureServing serves metrics over TLS (--metrics-secure-serving).
 	MetricsSecureServing bool
-	// MetricsCertPath is a directory with tls.crt and tls.key for it; empty: a self-signed certificate
+	// MetricsCertPath is a directory with tls.crt and tls.key for the metrics port; empty: a self-signed certificate
 	// (--metrics-cert-path).
 	MetricsCertPath string
 
@@ -77,7 +77,7 @@ type Options struct {
 	ConfigFile, ConfigText string
 	// Profile overrides the profile of the configuration, unless it is empty (--profile).
 	Profile string
-	// Override changes the configuration after the file and before validation, as the flags of single fields do.
+	// Override changes the configuration after the file and before validation, for the flags of single keys.
 	Override func(*config.Document)
 	// OnInvalidConfig is InvalidFails or InvalidDefaults (--on-invalid-config).
 	OnInvalidConfig string
@@ -92,45 +92,46 @@ type Options struct {
 	// --endpoint-target-ports).
 	EndpointSelector    string
 	EndpointTargetPorts []int
-	// Kubeconfig is the file that says how to reach the apiserver; empty: $KUBECONFIG, or the pod's service account
+	// Kubeconfig is the kubeconfig file for the apiserver; empty: $KUBECONFIG, or the pod's service account
 	// (--kubeconfig).
 	Kubeconfig string
-	// Pod is the pod that the program runs in (the environment).
+	// Pod is the program's own pod (from the environment).
 	Pod Pod
-	// LeaderElection makes one of several replicas the leader, which alone is ready (--ha-enable-leader-election).
+	// LeaderElection makes one of several replicas the leader, the only ready one (--ha-enable-leader-election).
 	LeaderElection bool
-	// LeaderEndpointSlice is the EndpointSlice in which the leader enters itself; empty: none (--leader-endpoint-slice).
+	// LeaderEndpointSlice is the EndpointSlice in which the leader publishes itself; empty: none
+	// (--leader-endpoint-slice).
 	LeaderEndpointSlice string
 	// Leader configures the election and the records of the requests in flight of replicas
 	// (--leader-election-lease-duration, --leader-election-retry-period, --takeover-window).
 	Leader leader.Config
-	// ProbePath is the path of the HTTP GET that probes whether an endpoint is ready; empty: endpoints are ready when
-	// they are listed (--probe-path).
+	// ProbePath is the path of the HTTP GET that probes an endpoint's readiness; empty: endpoints are ready when listed
+	// (--probe-path).
 	ProbePath string
-	// ProbeGuessed means that ProbePath is a default: an endpoint that lacks it is ready as long as it answers.
+	// ProbeGuessed means that ProbePath is a default: an endpoint without this path is ready as long as it answers.
 	ProbeGuessed bool
 	// ProbeInterval is the time between two probes of an endpoint (--probe-interval).
 	ProbeInterval time.Duration
 
-	// Scrape says which metrics pages of the endpoints are read; without a path none are (--scrape-path, and flags of other
-	// endpoint pickers).
+	// Scrape configures the reading of the endpoints' metrics pages; without a path none are read (--scrape-path, and
+	// flags of other endpoint pickers).
 	Scrape scrape.Config
-	// KVEvents says where the engines publish their KV events; without a port none are followed (--kv-events-port,
+	// KVEvents has the addresses of the engines' KV events; without a port none are followed (--kv-events-port,
 	// --kv-events-topic).
 	KVEvents kvevents.Config
 
 	// HashFlowKeys shows identities in flow keys as hashes in metrics, logs and pages (--hash-flow-keys).
 	HashFlowKeys bool
-	// DrainTimeout is the longest that stopping takes, counted from the signal (--drain-timeout).
+	// DrainTimeout is the longest time of stopping, from the signal on (--drain-timeout).
 	DrainTimeout time.Duration
-	// MetricAliases exports some metrics under the names of other endpoint pickers, too (--metric-aliases).
+	// MetricAliases also exports some metrics under other endpoint pickers' names (--metric-aliases).
 	MetricAliases bool
 	// Pprof serves /debug/pprof on the debug port (--enable-pprof).
 	Pprof bool
-	// Tracing says where the spans of requests go; nil: they have none (--tracing, and the environment).
+	// Tracing configures the spans of requests; nil: none (--tracing, and the environment).
 	Tracing *tracing.Config
 
-	// Log is where the program logs; the zero value discards.
+	// Log is the program's log; the zero value discards.
 	Log logr.Logger
 }
 
@@ -158,8 +159,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate reports every problem at once, each with the name of its flag. The configuration is validated when it is
-// loaded.
+// Validate reports every problem at once, each with the name of its flag. The configuration is validated when loaded.
 func (o *Options) Validate() error {
 	var problems []error
 	bad := func(flag, format string, args ...any) {
@@ -277,8 +277,8 @@ func (o *Options) metricsAuth() bool {
 	return o.kubernetes()
 }
 
-// flagOf returns the flag for a field of the datastore's, the Kubernetes source's or the election's configuration, or the
-// field itself if there is none.
+// flagOf returns the flag for a field of the configuration of the datastore, the Kubernetes source or the election, or
+// the field itself if there is none.
 func flagOf(field invalid.Path) string {
 	flags := map[string]string{
 		"Pool": "--pool-name", "Namespace": "--pool-namespace", "Group": "--pool-group",

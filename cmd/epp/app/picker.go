@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// picker is extproc's view of scheduling: it prepares a query against the newest snapshot, before the controller's
+// picker is extproc's interface to scheduling: it prepares a query on the newest snapshot, before the controller's
 // lock.
 type picker struct {
 	prepared *atomic.Pointer[prepared]
@@ -42,7 +42,7 @@ func (p picker) Prepare(model string, subset request.Subset, needs request.Needs
 	return query, nil
 }
 
-// needsOf returns the needs of a request in the words of the scheduling.
+// needsOf returns the needs of a request as scheduling.Needs.
 func needsOf(n *request.Needs) (needs scheduling.Needs) {
 	for _, of := range [...]struct {
 		has  bool
@@ -73,7 +73,7 @@ type affinity struct {
 // ids are reused by Rate.
 var ids = sync.Pool{New: func() any { return new([]scheduling.EndpointID) }}
 
-// Rate implements extproc.Picker. It asks the index, outside the controller's lock.
+// Rate implements extproc.Picker. It reads the index outside the controller's lock.
 func (p picker) Rate(placement extproc.Placement, prompt *body.Blocks, watched bool) extproc.Affinity {
 	a := &affinity{index: p.index, query: placement.(*scheduling.Query), prompt: prompt}
 	all := ids.Get().(*[]scheduling.EndpointID)
@@ -97,7 +97,7 @@ func (a *affinity) Granted() (cached int64) {
 	a.placed = a.index.Place(a.prompt, a.query.Ratings(), a.query.Placed())
 	if id, _ := a.query.Prefill(); id != scheduling.NoEndpoint {
 		a.read = a.index.PlaceAlso(a.prompt, id)
-		return 0 // reports are about the other engine
+		return 0 // reports concern the other engine
 	}
 	return a.placed.Believed()
 }

@@ -23,12 +23,12 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Pool is everything that belongs to one pool of model servers: which endpoints there are, the requests in flight
-// there, the queue, the streams of its requests and its metrics. A process may have several.
+// Pool has all parts of one pool of model servers: its endpoints, the requests in flight there, the queue, the streams
+// of its requests and its metrics. A process may have several pools.
 type Pool struct {
 	// Immutable.
 	log        logr.Logger
-	registerer prometheus.Registerer // for its metrics, to which it adds the label pool if there is one
+	registerer prometheus.Registerer // for its metrics; it adds the label pool, if any
 	store      *datastore.Store
 	board      *scheduling.Board // guarded by the controller's lock
 	controller *flowcontrol.RequestQueueController
@@ -40,14 +40,14 @@ type Pool struct {
 	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
 	naming     naming              // its own comments name its guards
 
-	replication *replication         // nil: nothing is known of other replicas
+	replication *replication         // nil: other replicas are unknown
 	scraper     *scrape.Scraper      // nil: no metrics of engines are read
 	events      *kvevents.Subscriber // nil: no KV events of engines are followed
 
-	// prepared has the parts that prepare the streams' requests, before the controller's lock.
+	// prepared has the parts that prepare requests before the controller's lock.
 	prepared atomic.Pointer[prepared]
 
-	// lengths are the longest contexts that endpoints have stated; nil: none has.
+	// lengths are the endpoints' stated longest contexts; nil: none.
 	lengths atomic.Pointer[lengths]
 
 	adapters     adapterNames
@@ -56,15 +56,15 @@ type Pool struct {
 	// mu orders changes of the pool and of the configuration, and guards the rest.
 	mu        sync.Mutex
 	stored    *scheduling.Snapshot // the store's newest
-	published *scheduling.Snapshot // and with what engines state, as all parts have it
+	published *scheduling.Snapshot // stored plus the engines' statements, as passed to all parts
 	scheduler *scheduling.Scheduler
 	flow      flowcontrol.Config
-	streams   extproc.Config                        // RoutesByModel follows the snapshot, the names the cluster's resources
+	streams   extproc.Config                        // RoutesByModel follows the snapshot, the names the resources
 	clamped   string                                // the last log line about the reservations
-	told      map[scheduling.EndpointID]leader.Held // what the controller knows of others' work, where that is not 0
-	heard     map[scheduling.EndpointID]int         // what counts of the foreign load that engines show, where that is not 0
+	told      map[scheduling.EndpointID]leader.Held // the controller's values of other replicas' work, without zeros
+	heard     map[scheduling.EndpointID]int         // the counted foreign load reported by engines, without zeros
 
-	foreignTotal  atomic.Int64 // the counted part of others' work, in requests
+	foreignTotal  atomic.Int64 // the counted part of other replicas' work, in requests
 	foreignTokens atomic.Int64 // and in tokens
 }
 
@@ -72,7 +72,7 @@ type Pool struct {
 type prepared struct {
 	scheduler *scheduling.Scheduler
 	snapshot  *scheduling.Snapshot
-	tainted   bool // an endpoint of it has a taint
+	tainted   bool // some endpoint has a taint
 }
 
 func newPrepared(s *scheduling.Scheduler, snapshot *scheduling.Snapshot) *prepared {
@@ -101,7 +101,7 @@ func (p *Pool) publish(published *scheduling.Snapshot) {
 	}
 	p.prepared.Store(newPrepared(p.scheduler, published))
 	p.controller.SetBackends(ready, p.foreign(), func() { p.board.SetSnapshot(published) })
-	p.index.SetEndpoints(cachesOf(published)) // clearing an engine's part takes a while, in which nothing may go there
+	p.index.SetEndpoints(cachesOf(published)) // slow, and no request may go to a removed engine meanwhile
 	if p.events != nil {
 		p.events.Follow(published)
 	}
@@ -109,21 +109,21 @@ func (p *Pool) publish(published *scheduling.Snapshot) {
 	p.noteReservations(ready)
 }
 
-// reconfigure applies a new configuration to every part, or on an error to none. Requests come and go meanwhile, so the
-// order matters:
+// reconfigure applies a new configuration to every part, or on an error to none. Requests arrive and end meanwhile, so
+// the order matters:
 //
-//  1. The caller has made and validated the parts that can refuse. Only the step of the controller can still fail,
-//     which comes first.
+//  1. The caller has made and validated the parts that can refuse. Only the controller's step can still fail, so it
+//     comes first.
 //  2. The controller changes the queue, the bounds of the stock, the board's with them and, in commit and under the same
 //     lock, the scheduler. So every decision sees either the old or the new configuration: the bounds of the pool are
 //     always the sum of those of its endpoints.
-//  3. Next is what is prepared before the lock. A request prepared with the old scheduler is updated when it is placed.
-//  4. The streams come last. A stream that has begun keeps the configuration that it began with, so that its flow, its
-//     cost and its statuses match. If the streams changed before step 2, requests of new tiers could meet the old
-//     queue. A request classified before step 2 that enters the queue after it keeps the rank of its tier; this is
-//     another tier only if tiers above it were inserted or removed.
+//  3. Next come the parts used before the lock. A request prepared with the old scheduler is updated when it is placed.
+//  4. The streams come last. A running stream keeps its configuration, so that its flow, its cost and its statuses
+//     match. If the streams changed before step 2, requests of new tiers could meet the old queue. A request classified
+//     before step 2 that enters the queue after it keeps the rank of its tier; this is another tier only if tiers above
+//     it were inserted or removed.
 //
-// The configuration has the names of the file; those of the cluster's resources stay beside them.
+// The configuration has the names of the file; the names of the cluster's resources stay in use.
 func (p *Pool) reconfigure(flow flowcontrol.Config, scheduler *scheduling.Scheduler, file extproc.Config) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

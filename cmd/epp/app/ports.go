@@ -46,8 +46,8 @@ func listen(o *Options) (l listeners, err error) {
 	return l, nil
 }
 
-// listenProblem names the flag for which a listener could not be opened: the address if the error says so, otherwise
-// the port.
+// listenProblem names the flag of a listener that could not be opened: the address's if the error is about it,
+// otherwise the port's.
 func listenProblem(err error, hostFlag, host, portFlag string, port int) error {
 	var name *net.DNSError
 	var form *net.AddrError
@@ -63,7 +63,7 @@ func listenProblem(err error, hostFlag, host, portFlag string, port int) error {
 	}
 }
 
-// close closes the listeners that are open.
+// close closes the open listeners.
 func (l listeners) close() error {
 	var errs []error
 	for _, listener := range []net.Listener{l.grpc, l.health, l.metrics, l.debug} {
@@ -86,7 +86,7 @@ func (l listeners) ports() Ports {
 	return Ports{GRPC: port(l.grpc), Health: port(l.health), Metrics: port(l.metrics), Debug: port(l.debug)}
 }
 
-// writePorts writes the file in one step: a reader sees the whole file or none.
+// writePorts writes the file atomically.
 func writePorts(file string, ports Ports) error {
 	text, err := json.Marshal(ports)
 	if err != nil {

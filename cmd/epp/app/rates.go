@@ -7,32 +7,32 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// Rates are of at most ratesWindow, by the counts of documents that were asked for at least ratesSpacing apart.
+// Rates cover at most ratesWindow, from the counts of documents requested at least ratesSpacing apart.
 const (
 	ratesWindow  = time.Minute
 	ratesSpacing = 5 * time.Second
 	ratesLeast   = 200 * time.Millisecond
 )
 
-// counts are all counts of which documents have rates, at one time.
+// counts are the counts behind the rates of documents, at one time.
 type counts struct {
 	at             time.Time
 	ended, refused uint64
 	flows          map[string]flowcontrol.FlowCounts
 	engines        map[string]answers
-	recent         map[string]uint64 // cost that a tier has served since the old counts
+	recent         map[string]uint64 // cost served in a tier since the old counts
 }
 
 // answers are the numbers of an engine's answers, and of failures among them.
 type answers struct{ all, failed uint64 }
 
-// rates keeps counts while somebody asks for documents: nothing is counted for them otherwise. It is safe for concurrent use.
+// rates keeps counts while documents are requested; otherwise nothing is counted. It is safe for concurrent use.
 type rates struct {
 	mu   sync.Mutex
 	kept []*counts // the oldest first, at most ratesWindow/ratesSpacing+1
 }
 
-// before keeps the counts, and returns those to compare them with and the time between, which is 0 if there are none.
+// before keeps the counts, and returns earlier counts to compare with and the time between; 0 without any.
 func (r *rates) before(now *counts) (old *counts, window time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *rates) before(now *counts) (old *counts, window time.Duration) {
 	return old, now.at.Sub(old.at)
 }
 
-// servedSince returns the cost that all flows of a tier were served since the old counts.
+// servedSince returns the cost served to all flows of a tier since the old counts.
 func (c *counts) servedSince(old *counts, tier string) (cost uint64) {
 	for name, f := range c.flows {
 		cost += since(old.flows[name].Served[tier], f.Served[tier])
@@ -57,7 +57,7 @@ func (c *counts) servedSince(old *counts, tier string) (cost uint64) {
 	return cost
 }
 
-// since returns by how much a count has grown; 0 if it has begun again meanwhile.
+// since returns the growth of a count; 0 if it was reset meanwhile.
 func since(old, now uint64) uint64 { return now - min(old, now) }
 
 // perSecond returns the rate of a count; 0 if the window is 0.

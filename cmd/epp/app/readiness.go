@@ -7,22 +7,22 @@ import (
 	"google.golang.org/grpc/health"
 )
 
-// condition is something that must hold for requests to come here.
+// condition is a condition for requests to come here.
 type condition uint8
 
 const (
 	listening condition = 1 << iota // everything listens
 	synced                          // the sources of endpoints have been read
 	leading                         // no other replica is the leader
-	open                            // the process does not drain
+	open                            // the process is not draining
 )
 
-// conditionNames names the conditions that do not hold, for people.
+// conditionNames names unmet conditions, for people.
 var conditionNames = map[condition]string{
 	listening: "starting", synced: "not synced", leading: "not the leader", open: "draining",
 }
 
-// readiness has the conditions, and sets the health services by them. It is safe for concurrent use.
+// readiness has the conditions, and sets the health services from them. It is safe for concurrent use.
 type readiness struct {
 	health *health.Server
 
@@ -30,13 +30,13 @@ type readiness struct {
 	holds condition // the conditions that hold
 }
 
-// newReadiness returns a readiness that waits for everything to listen. Code that wires a part that another condition
-// depends on unsets it before the start.
+// newReadiness returns a readiness that waits for the listeners. Wiring code unsets the other conditions of its parts
+// before the start.
 func newReadiness(health *health.Server) *readiness {
 	return &readiness{health: health, holds: synced | leading | open}
 }
 
-// set notes that a condition holds, or does not hold any more.
+// set notes whether a condition holds.
 func (r *readiness) set(c condition, holds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *readiness) have(all condition) bool { return r.holds&all == all }
 // ready reports whether requests should come here.
 func (r *readiness) ready() bool { return r.lacks() == "" }
 
-// lacks says what does not hold; "" if everything does.
+// lacks names the unmet conditions; "" if there are none.
 func (r *readiness) lacks() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 // Recordings returns the format of this program's recordings.
 func Recordings() (*recording.Format, error) { return recording.NewFormat(placement.On(nil)) }
 
-// RecordedConfig returns a configuration's part for the machine, as a recording has it: hashed, if its epp has
+// RecordedConfig returns the machine's part of a configuration in a recording's form: hashed, if its epp has
 // --hash-flow-keys.
 func RecordedConfig(d *config.Document, hashed bool) dispatch.Config {
 	flow, streams := d.FlowcontrolConfig(), d.ExtprocConfig()
@@ -60,7 +60,8 @@ func (p *Pool) record(o *Options, cfg recording.Config) error {
 	})
 }
 
-// resizeRecording applies a changed size of the recording. It reports whether that counts from the next start on only.
+// resizeRecording applies a changed size of the recording. It reports whether the change takes effect only at the next
+// start.
 func (p *Pool) resizeRecording(cfg recording.Config) (later bool) {
 	switch {
 	case p.recorder == nil || p.recorder.Ended():
@@ -74,8 +75,8 @@ func (p *Pool) resizeRecording(cfg recording.Config) (later bool) {
 	return false
 }
 
-// recordedFlow returns the form in which a recording has a flow's key with --hash-flow-keys: a hash, even of a model's name,
-// since the keys in the configuration may be either. Hashes of models and of identities differ.
+// recordedFlow returns a flow's key in a recording with --hash-flow-keys: a hash, even of a model's name, since keys in
+// the configuration may be identities or models. Hashes of models and of identities differ.
 func recordedFlow(key string) string {
 	hashed := request.HashedFlowName(key)
 	if hashed == key {
@@ -84,7 +85,7 @@ func recordedFlow(key string) string {
 	return "name-" + hashed
 }
 
-// RecordedFlows returns the keys that a flow may have in a recording, with --hash-flow-keys or without.
+// RecordedFlows returns the possible keys of a flow in a recording, with or without --hash-flow-keys.
 func RecordedFlows(key string) []string {
 	return []string{key, request.HashedFlowName(key), recordedFlow(key)}
 }
@@ -96,15 +97,15 @@ func (p *Pool) keepRecording(ctx context.Context) {
 	}
 }
 
-// The recording is written to its reader in pieces, each with a deadline, so that a reader that does not read keeps neither
-// other readers waiting nor the file in memory.
+// The recording is written to its reader in pieces, each with a deadline, so that a stalled reader neither blocks other
+// readers nor keeps the file in memory.
 const (
 	recordingPiece = 1 << 20 // bytes
 	pieceTimeout   = 10 * time.Second
 )
 
-// recordingRest is the pause after a copy of the recording was made, as a multiple of the time that making it took. The
-// follower stands still meanwhile, so that this bounds the part of the time that it loses to readers.
+// recordingRest is the pause after making a copy of the recording, as a multiple of the time that it took. The follower
+// stops during a copy, so the pause bounds the part of its time lost to readers.
 const recordingRest = 9
 
 // recordingReading is the state of the readers of the recording.
@@ -113,12 +114,12 @@ type recordingReading struct {
 	rests      time.Time // when the pause after the last copy ends
 }
 
-// noRecording is the answer of an epp that records nothing.
+// noRecording is the answer of an epp without a recording.
 const noRecording = "nothing is recorded, since recording is 0: set recording: 16 in the configuration, or --record=16, which keeps " +
 	"the last 16 MiB of decisions, and start epp again"
 
-// recordingPage writes the recording as a file. It has one reader at a time, because a copy of the recording is in memory
-// meanwhile, and it waits until the pause after the last copy is over.
+// recordingPage writes the recording as a file. It serves one reader at a time, because a copy of the recording is in
+// memory meanwhile, and waits until the pause after the last copy is over.
 func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
 	if a.pool.recorder == nil || a.pool.recorder.Ended() {
 		http.Error(w, noRecording, http.StatusNotFound)
@@ -152,7 +153,7 @@ func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
 			panic(err) // the server's own writer has deadlines
 		}
 		if _, err := w.Write(piece); err != nil {
-			return // the reader is gone, or does not read
+			return // the reader is gone or stalled
 		}
 	}
 }

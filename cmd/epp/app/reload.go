@@ -12,12 +12,11 @@ import (
 // The results of a change of the configuration file: the label of weir_config_reloads_total.
 const (
 	reloadApplied   = "applied"
-	reloadUnchanged = "unchanged" // another text, or the good one again, that says the same as what is in use
+	reloadUnchanged = "unchanged" // another text, or the former good one, with the configuration in use
 	reloadRefused   = "refused"
 )
 
-// errEmpty refuses a file that has been emptied: it is about to be written, or the disk was full. A file that asks for
-// all defaults has {}.
+// errEmpty refuses an emptied file: it is about to be written, or the disk was full. A file with all defaults has {}.
 var errEmpty = errors.New("the file is empty ({} stands for a profile's defaults)")
 
 // configChanged is called with each new content of the file, and with the present content when the file is read again.
@@ -26,7 +25,7 @@ func (a *App) configChanged(text []byte, err error) {
 	first := !a.watched
 	a.watched = true
 	if first && err == nil && bytes.Equal(text, a.loaded) {
-		return // the text that the program was started with, valid or not
+		return // the program's initial text, valid or not
 	}
 	a.loaded = nil
 	result := reloadRefused
@@ -55,8 +54,8 @@ func (a *App) configChanged(text []byte, err error) {
 	a.metrics.configReloads.WithLabelValues(result).Inc()
 }
 
-// reload applies the configuration of a text and returns the fields that have changed. On an error, which names every
-// problem, nothing changes.
+// reload applies the configuration of a text and returns the changed fields. On an error, which names every problem,
+// nothing changes.
 func (a *App) reload(text []byte) (fields []string, err error) {
 	running := a.configuration.current()
 	source := a.options.configSource()
@@ -89,8 +88,8 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 	return fields, nil
 }
 
-// capBody lowers the limit of bodies to the limit of the gRPC server, which is set at the start. Above that, a request
-// would end with an error of the stream instead of too-large.
+// capBody lowers the limit of bodies to the limit of the gRPC server, which is fixed at the start. A larger body would
+// end the stream with an error instead of too-large.
 func (a *App) capBody(d *config.Document) {
 	if most := int64(a.receiveLimit - messageMargin); d.Limits.MaxBodyBytes > most {
 		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond its limit at the start; "+

@@ -18,27 +18,27 @@ import (
 	"github.com/weir-epp/weir/pkg/leader"
 )
 
-// resignTime is the time that a process that stops waits, at the end of its drain, for its Lease to be given up.
+// resignTime is the time for which a stopping process waits, at the end of its drain, for its Lease to be given up.
 const resignTime = 3 * time.Second
 
-// Pod is the pod that the program runs in, by its environment.
+// Pod is the program's own pod, from its environment.
 type Pod struct {
-	// Name is the pod's; empty: it is in none (POD_NAME).
+	// Name is the pod's name; empty: the program is in no pod (POD_NAME).
 	Name string
-	// UID is the pod's; empty: unknown (POD_UID).
+	// UID is the pod's UID; empty: unknown (POD_UID).
 	UID string
-	// Namespace is the pod's; empty: that of the pool (NAMESPACE).
+	// Namespace is the pod's namespace; empty: the pool's (NAMESPACE).
 	Namespace string
-	// IP is the pod's; empty: unknown (POD_IP).
+	// IP is the pod's IP; empty: unknown (POD_IP).
 	IP string
 }
 
-// ownPod returns the pod that the environment describes.
+// ownPod returns the pod from the environment.
 func ownPod() Pod {
 	return Pod{Name: os.Getenv("POD_NAME"), UID: os.Getenv("POD_UID"), Namespace: os.Getenv("NAMESPACE"), IP: os.Getenv("POD_IP")}
 }
 
-// replication is this replica's part among the others of its pool.
+// replication is this replica's connection to the other replicas of its pool.
 type replication struct {
 	cluster         *kube.Cluster
 	namespace, pool string // of the Leases, and the value of their label
@@ -46,16 +46,16 @@ type replication struct {
 	metrics         *replicationMetrics
 	replicas        *leader.Replicas
 	log             logr.Logger
-	leads           atomic.Bool         // this replica does, or without an election
-	handsOver       atomic.Bool         // it has led, and is ready until proxies have seen its successor
+	leads           atomic.Bool         // this replica leads, or there is no election
+	handsOver       atomic.Bool         // it has led, and stays ready until proxies have seen its successor
 	elector         *leader.Elector     // nil: every replica is ready
-	publication     *leader.Publication // nil: no election, or no EndpointSlice to lead to the leader
-	synced          <-chan struct{}     // closed: everything has been read, so this replica could serve
+	publication     *leader.Publication // nil: no election, or no EndpointSlice for the leader
+	synced          <-chan struct{}     // closed: all sources have been read, so this replica could serve
 }
 
-// replicate makes the part that keeps this replica's Leases. synced is closed when it could serve; before it does not lead.
-// leads is called with whether this replica leads: at once with false if there is an election, and when that changes,
-// but not when it has handed over: it is ready for a while beside its successor.
+// replicate makes the part that keeps this replica's Leases. synced is closed when the replica could serve; before that
+// it does not lead. leads is called with whether this replica leads: at once with false if there is an election, and
+// after each change, but not after a handover: it then stays ready for a while beside its successor.
 func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, synced <-chan struct{}, leads func(bool)) error {
 	me := leader.NewIdentity(o.Pod.Name, o.Pod.UID)
 	if me.Pod == "" {
@@ -89,7 +89,7 @@ func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, s
 	return register(p.registerer, r.metrics)
 }
 
-// elect makes the part that takes part in the election.
+// elect makes the elector and the publication.
 func (r *replication) elect(
 	o *Options, connection *rest.Config, me leader.Identity, leases leader.Leases, log logr.Logger, leads func(bool),
 ) error {
@@ -121,15 +121,15 @@ func (r *replication) elect(
 	return nil
 }
 
-// need notes permissions that the objects of the own namespace take; a name: only the object of this name.
+// need requests permissions for objects of its own namespace; with a name only for that object.
 func (r *replication) need(resource schema.GroupResource, name string, verbs ...string) {
 	for _, verb := range verbs {
 		r.needs = append(r.needs, kube.Permission{Verb: verb, GroupResource: resource, Namespace: r.namespace, Name: name})
 	}
 }
 
-// run keeps the Leases until ctx is done. It is a source of the cluster: requests come here only once the requests of
-// others in flight are known.
+// run keeps the Leases until ctx is done. It is a source of the cluster: requests come here only after the other
+// replicas' requests in flight are known.
 func (r *replication) run(ctx context.Context, synced func()) error {
 	granted := make([]<-chan struct{}, len(r.needs))
 	for i, p := range r.needs {
@@ -159,7 +159,7 @@ func (r *replication) run(ctx context.Context, synced func()) error {
 	return parts.Wait()
 }
 
-// replicationMetrics tell of the leadership and of the others' work.
+// replicationMetrics show the leadership and the other replicas' work.
 type replicationMetrics struct {
 	foreign  prometheus.GaugeFunc
 	tokens   prometheus.GaugeFunc

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// isTainted reports whether an endpoint of the snapshot has a taint, so that requests without requirements may not go everywhere.
+// isTainted reports whether an endpoint of the snapshot has a taint, so that it excludes requests without requirements.
 func isTainted(s *scheduling.Snapshot) bool {
 	for i := range s.Len() {
 		if e := s.At(i); len(e.Taints) > 0 {
@@ -17,8 +17,8 @@ func isTainted(s *scheduling.Snapshot) bool {
 	return false
 }
 
-// Require implements extproc.Picker. It takes time in proportion to the endpoints where one has a taint, or the request requires
-// a label; else none. A request keeps the endpoints that met its requirements when it came.
+// Require implements extproc.Picker. With a tainted endpoint, or a required label, it takes time in proportion to the
+// endpoints; otherwise none. A request keeps the endpoints that met its requirements at its arrival.
 func (p picker) Require(subset request.Subset, need *request.Requirements) request.Subset {
 	now := p.prepared.Load()
 	if len(need.Labels) == 0 && !now.tainted {
@@ -45,7 +45,7 @@ func (p picker) Require(subset request.Subset, need *request.Requirements) reque
 	return meeting
 }
 
-// meets reports whether an endpoint has the labels that are required, and no taint that is not tolerated.
+// meets reports whether an endpoint has the required labels, and only tolerated taints.
 func meets(e *scheduling.Endpoint, need *request.Requirements) bool {
 	for _, l := range need.Labels {
 		if value, has := e.Labels[l.Name]; !has || value != l.Value {
@@ -55,7 +55,7 @@ func meets(e *scheduling.Endpoint, need *request.Requirements) bool {
 	return !slices.ContainsFunc(e.Taints, func(taint string) bool { return !slices.Contains(need.Tolerates, taint) })
 }
 
-// membersOf returns the members of a subset; nil if it is not set.
+// membersOf returns the members of a subset; nil if it is unset.
 func membersOf(subset request.Subset) map[scheduling.HostPort]bool {
 	if !subset.Set {
 		return nil

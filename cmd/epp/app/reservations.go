@@ -6,7 +6,7 @@ import (
 )
 
 // noteReservations logs, once for each new result, that the pool is too small for the reservations. The ledger then
-// fills them from the highest tier down.
+// fills the reservations from the highest tier down.
 func (p *Pool) noteReservations(ready []stock.Backend) {
 	note := config.ClampedReservations(p.flow, ready)
 	if note != "" && note != p.clamped {

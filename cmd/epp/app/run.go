@@ -12,10 +12,10 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// Run serves until ctx is done, then drains. It returns after all its goroutines have: nil after a regular end. If a
-// part fails, Run ends everything and returns the error. Run may be called once.
+// Run serves until ctx is done, then drains. It returns after all its goroutines have ended: nil after a regular end.
+// If a part fails, Run ends all parts and returns the error. Run may be called once.
 func (a *App) Run(ctx context.Context) error {
-	// The parts keep working until everything has drained, and are stopped only then.
+	// The parts work until the drain is complete, and are stopped only then.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	parts, work := errgroup.WithContext(work)
@@ -47,7 +47,7 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(started, parts.Wait(), shutdown)
 }
 
-// started logs that everything listens.
+// started logs that all listeners are open.
 func (a *App) started() error {
 	ports := a.Ports()
 	build := version.Info()

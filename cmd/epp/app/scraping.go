@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// scrape makes the part that reads the metrics of the engines, if there is one.
+// scrape makes the part that reads the engines' metrics, if configured.
 func (p *Pool) scrape(cfg scrape.Config, log logr.Logger) error {
 	if cfg.Path == "" {
 		if p.flow.Stock.Follow {
@@ -40,7 +40,7 @@ func (p *Pool) scrape(cfg scrape.Config, log logr.Logger) error {
 	return register(p.registerer, failures)
 }
 
-// follow lets the scraper follow the endpoints. The caller holds mu.
+// follow makes the scraper follow the endpoints. The caller holds mu.
 func (p *Pool) follow(published *scheduling.Snapshot) {
 	if p.scraper == nil {
 		return
@@ -63,9 +63,9 @@ func (p *Pool) inFlightAt(id scheduling.EndpointID) (n int) {
 	return n
 }
 
-// engineSays takes the signals of an engine and its foreign load, in requests. Of that no more counts than half of the
-// endpoint's bound: otherwise who does not go through Weir, or another Weir that knows of this one only what the engine
-// shows, could keep it from the engine for as long as it likes.
+// engineSays takes the signals of an engine and its foreign load, in requests. The foreign load counts up to half of
+// the endpoint's bound: otherwise clients that bypass Weir, or another Weir that knows this one only from the engine's
+// metrics, could keep this one from the engine for ever.
 func (p *Pool) engineSays(id scheduling.EndpointID, signals scheduling.Signals, foreign int) {
 	p.adapters.page(id, signals.Adapters)
 	p.controller.SetSignals(id, signals)
@@ -91,8 +91,8 @@ func (p *Pool) engineSays(id scheduling.EndpointID, signals scheduling.Signals, 
 	}
 }
 
-// withHeard returns the counts of a snapshot's endpoints by others' records, nil if all are 0, with what engines show where
-// that is more: both count the same requests.
+// withHeard returns the counts of a snapshot's endpoints, nil if all are 0: from other replicas' records, or from
+// engines' metrics where these are higher. Both count the same requests.
 func withHeard(snapshot *scheduling.Snapshot, counts []leader.Held, heard map[scheduling.EndpointID]int) []leader.Held {
 	if len(heard) == 0 {
 		return counts

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// inUse returns the settings in use at the start, as keys and values for the log: the profile, the bounds of a backend
-// that reports no slots, the unit of cost, how usage is learned, which slots the endpoints have reported, and the keys
-// that the file and the flags have changed in the profile.
+// inUse returns the settings at the start, as keys and values for the log: the profile, the bounds of a backend without
+// reported slots, the unit of cost, the source of usage, the endpoints' reported slots, and the profile's keys changed
+// by the file and the flags.
 func (a *App) inUse(d *config.Document) []any {
 	c := d.RequestQueueController
 	lower, upper := bounds(d)
@@ -30,7 +30,7 @@ func (a *App) inUse(d *config.Document) []any {
 		"learned", fmt.Sprintf("slots of %d of %d endpoints", learned, all.Len()), "stated", stated)
 }
 
-// bounds returns the lower and the upper bound of a backend that reports no slots.
+// bounds returns the lower and the upper bound of a backend without reported slots.
 func bounds(d *config.Document) (lower, upper string) {
 	c := &d.RequestQueueController
 	if c.SlotsPerBackend != nil && (*c.SlotsPerBackend != config.Auto || d.FlowcontrolConfig().Stock.Follow) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/internal/printable"
 )
 
-// statisticsPage writes the queue's statistics as JSON, in MindRouter's words.
+// statisticsPage writes the queue's statistics as JSON, in MindRouter's terms.
 func (a *App) statisticsPage(w http.ResponseWriter, r *http.Request) {
 	limit, ok := flowsLimit(w, r)
 	if !ok {
@@ -20,7 +20,7 @@ func (a *App) statisticsPage(w http.ResponseWriter, r *http.Request) {
 	_ = out.Encode(a.pool.controller.Statistics(limit)) // an error: the reader is gone
 }
 
-// flowsLimit returns the number of flows that a page may show, and answers the request if that is wrong.
+// flowsLimit returns the largest number of flows on a page. It answers a request with a wrong limit.
 func flowsLimit(w http.ResponseWriter, r *http.Request) (limit int, ok bool) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {

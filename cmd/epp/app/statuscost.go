@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// costLines says the unit of charges, the discipline that orders requests, and the source of their usage.
+// costLines writes the unit of charges, the discipline, and the source of usage.
 func (a *App) costLines(d *config.Document, now time.Time, line func(format string, args ...any)) {
 	line("cost\t%s\tshared by %s", d.Cost, d.Flows.Discipline)
 	if d.Cost == string(extproc.CostRequests) {
@@ -24,7 +24,7 @@ func (a *App) costLines(d *config.Document, now time.Time, line func(format stri
 	line("without\t%d\tof the last %s; they are charged by their estimates and times", seen.Unknown, counted(seen.Answers, "answer"))
 }
 
-// lastUsage says when usage last came by each way.
+// lastUsage writes when usage last came from each source.
 func lastUsage(last map[metering.Way]time.Time, now time.Time) string {
 	var ways []string
 	for way, at := range last {
@@ -45,7 +45,7 @@ func fairness(d *config.Document, gap, bound float64) string {
 	return fmt.Sprintf("%.0f\t%.0f", gap, bound)
 }
 
-// inTokens shows the tokens at an endpoint, and their bound, where they are bounded.
+// inTokens shows the tokens at an endpoint, and their bound, if any.
 func inTokens(s *scheduling.Share) string {
 	if s.TokenBound == 0 {
 		return "-\t-"

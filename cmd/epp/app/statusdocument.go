@@ -30,7 +30,7 @@ func (a *App) statusDocumentPage(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) // an error: the reader is gone
 }
 
-// statusDocument returns the state of this epp, with the rows that a query wants.
+// statusDocument returns the state of this epp, with a query's rows.
 func (a *App) statusDocument(q *status.Query, now time.Time) *status.Document {
 	p, c := a.pool, a.configuration.current()
 	loads := p.loads()
@@ -75,7 +75,7 @@ func (a *App) statusDocument(q *status.Query, now time.Time) *status.Document {
 	return d
 }
 
-// poolStatus returns the state of the whole.
+// poolStatus returns the state of the pool.
 func (a *App) poolStatus(c *config.Document, loads []load) status.Pool {
 	s := a.pool.controller.State()
 	p := status.Pool{
@@ -110,7 +110,7 @@ func one(is bool) int {
 	return 0
 }
 
-// leader returns the name of the pod that leads; "" without an election, or if it is not known.
+// leader returns the name of the leading pod; "" without an election, or if unknown.
 func (p *Pool) leader() string {
 	if p.replication == nil || p.replication.elector == nil {
 		return ""
@@ -150,13 +150,13 @@ func (p *Pool) engineStatus(l *load, now time.Time, earlier *counts, window time
 	return e
 }
 
-// flowsAsked bounds the flows whose state is asked for beyond the query's: those that expire first, of which some may have no
+// flowsAsked bounds the additional flows whose state is requested: those that expire first, some of which may have no
 // series of their own.
 const flowsAsked = 200
 
-// flowsStatus returns the state of the flows that a query may want: those first by its order that have series of their own,
-// and of all flows with waiting requests those that expire first. Under the lock it looks at these alone. Flows that do nothing
-// are rows only if the query has a part of their name. left is the number of flows that it has left out.
+// flowsStatus returns the states of flows for a query: the first by its order among flows with series of their own, and
+// among all flows with waiting requests those that expire first. Under the lock it reads only these. Idle flows are
+// rows only if the query has a part of their name. left is the number of omitted flows.
 func (a *App) flowsStatus(q *status.Query, earlier, latest *counts) (rows []status.Flow, left int) {
 	p, window := a.pool, latest.at.Sub(earlier.at)
 	var names []string
@@ -167,7 +167,7 @@ func (a *App) flowsStatus(q *status.Query, earlier, latest *counts) (rows []stat
 		}
 	}
 	if q.Only != "" && names == nil {
-		names = []string{q.Only} // it may be one without series
+		names = []string{q.Only} // a flow without series, perhaps
 	}
 	order := func(name string) float64 {
 		return orderOf(q.SortFlows, earlier.flows[name], latest.flows[name], window)
@@ -197,7 +197,7 @@ func (a *App) flowsStatus(q *status.Query, earlier, latest *counts) (rows []stat
 		}
 		rows = append(rows, row)
 	}
-	for _, name := range names { // those that neither wait nor run now, and the others together
+	for _, name := range names { // flows that neither wait nor run now, and the sum of the others
 		if f := latest.flows[name]; !shown[name] {
 			rows = append(rows, status.Flow{Flow: name, Tier: onlyTier(&f), Waiting: int(f.Waiting), InFlight: int(f.InFlight)})
 		}
@@ -208,10 +208,10 @@ func (a *App) flowsStatus(q *status.Query, earlier, latest *counts) (rows []stat
 	return rows, left
 }
 
-// rateFlow adds the rates and the attained share of a flow that has series.
+// rateFlow adds the rates and the attained share of a flow with series.
 func rateFlow(row *status.Flow, earlier, latest *counts, window time.Duration) {
 	f, known := latest.flows[row.Flow]
-	if !known || window <= 0 || row.Flow == flowcontrol.OtherFlows && row.Tier != "" { // a tenant that is really called so
+	if !known || window <= 0 || row.Flow == flowcontrol.OtherFlows && row.Tier != "" { // a tenant with this name
 		return
 	}
 	before := earlier.flows[row.Flow]
@@ -223,7 +223,7 @@ func rateFlow(row *status.Flow, earlier, latest *counts, window time.Duration) {
 	}
 }
 
-// onlyTier returns the tier of a flow that has been in one only.
+// onlyTier returns the tier of a flow that has been in only one.
 func onlyTier(f *flowcontrol.FlowCounts) string {
 	if len(f.Served) == 1 && f.Flow != flowcontrol.OtherFlows {
 		for tier := range f.Served {
@@ -233,8 +233,8 @@ func onlyTier(f *flowcontrol.FlowCounts) string {
 	return ""
 }
 
-// orderOf returns by how much a flow comes before others in an order, as far as counts tell. Flows that have waited longest
-// are among those that expire first.
+// orderOf returns a flow's rank value in an order, from its counts. Flows that have waited longest are among those that
+// expire first.
 func orderOf(order string, earlier, latest flowcontrol.FlowCounts, window time.Duration) float64 {
 	switch order {
 	case "in-flight":

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// statusPage writes, as text, the answers to an operator's first questions: which version runs, whether the
-// configuration is the newest, the waiting requests, the requests in flight, and where.
+// statusPage writes, as text, the answers to an operator's first questions: the version, whether the configuration is
+// the newest, the waiting requests, and the requests in flight by endpoint.
 func (a *App) statusPage(out io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
@@ -70,7 +70,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	return w.Flush()
 }
 
-// lastStream says when the last stream came: without any, Envoy has not reached this Weir.
+// lastStream writes when the last stream came. Without any, Envoy has not reached this Weir.
 func lastStream(at, now time.Time) string {
 	if at.IsZero() {
 		return "none has come yet"

@@ -8,13 +8,13 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// handshakesFailLately is for how long a failed TLS handshake counts against the health.
+// handshakesFailLately is the time for which a failed TLS handshake counts against the health.
 const handshakesFailLately = time.Minute
 
-// reasonNames bounds the endpoints that one reason names.
+// reasonNames bounds the endpoints named in one reason.
 const reasonNames = 5
 
-// reasons returns why this epp is not healthy. A follower is: it lacks nothing but the leadership.
+// reasons returns the reasons why this epp is unhealthy. A follower is healthy: it lacks only the leadership.
 func (a *App) reasons(d *status.Document, now time.Time) (reasons []status.Reason) {
 	add := func(is bool, id, text string, args ...any) {
 		if is {

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// roleTable writes of how many tenants the use of a quota is known, and a row for each role; nothing without quotas and roles.
+// roleTable writes the number of tenants with a known use of a quota, and a row for each role; nothing without quotas
+// and roles.
 func roleTable(d *config.Document, s *flowcontrol.State, line func(format string, args ...any)) {
 	quotas := false
 	for _, p := range d.TenantPolicies {

@@ -8,12 +8,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// streamEnd can end all streams with OK. If a stream ends with OK its answer continues unobserved; closing the
-// connection would cut it off, where the filter fails closed.
+// streamEnd can end all streams with OK. If a stream ends with OK, its response continues unobserved; closing the
+// connection would cut the response if the filter fails closed.
 //
-// A handler that waits in Recv cannot be made to return, and Envoy would see the cancelling of its context as an error.
-// So streamEnd writes the status itself, bypassing the handler: the transport then ends the stream and its context, the
-// handler wakes up, and its own status is ignored as the second one.
+// A handler waiting in Recv cannot be made to return, and Envoy would see a cancelled context as an error. So streamEnd
+// writes the status itself, bypassing the handler: the transport then ends the stream and its context, the handler
+// wakes up, and its own status is ignored as the second one.
 type streamEnd struct {
 	mu   sync.Mutex
 	open map[grpc.ServerStream]struct{}

@@ -9,13 +9,14 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// The tail has at most tailReaders readers. Each may be tailLines requests behind; one that falls behind further is dropped.
+// The tail has at most tailReaders readers. A reader more than tailLines requests behind is dropped.
 const (
 	tailReaders = 8
 	tailLines   = 1024
 )
 
-// tail tells readers of requests that have ended. While nobody reads, a request asks one number. It is safe for concurrent use.
+// tail passes ended requests to readers. Without readers, a request costs one atomic load. It is safe for concurrent
+// use.
 type tail struct {
 	reading atomic.Int32
 
@@ -23,7 +24,7 @@ type tail struct {
 	readers map[*tailReader]bool
 }
 
-// tailReader is one that reads.
+// tailReader is one reader of the tail.
 type tailReader struct {
 	// Immutable.
 	flow     string             // "": all
@@ -48,7 +49,7 @@ func (t *tail) join(r *tailReader) error {
 	return nil
 }
 
-// leave removes a reader, if it was not dropped.
+// leave removes a reader, unless it was dropped.
 func (t *tail) leave(r *tailReader) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 // tailTimeout bounds the writing of lines to a reader of the tail.
 const tailTimeout = 10 * time.Second
 
-// tailPage writes a line of JSON for each request that ends from now on (?flow=, ?outcome=), until the reader leaves. One that
-// reads too slowly is told so, if it reads that, and is left.
+// tailPage writes a line of JSON for each request that ends from now on (?flow=, ?outcome=), until the reader leaves. A
+// reader that is too slow gets a last line with the reason, and is dropped.
 func (a *App) tailPage(w http.ResponseWriter, r *http.Request) {
 	reader := &tailReader{flow: r.URL.Query().Get("flow"), lines: make(chan extproc.Ended, tailLines)}
 	if asked := r.URL.Query().Get("outcome"); asked != "" {
@@ -37,7 +37,7 @@ func (a *App) tailPage(w http.ResponseWriter, r *http.Request) {
 	defer a.pool.tail.leave(reader)
 	out := &tailWriter{lines: json.NewEncoder(printable.Writer(w)), control: http.NewResponseController(w)}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	// The server's own limits are for short pages. That of reading would end this one.
+	// The server's own limits are for short pages. The limit on reading would end this one.
 	if out.control.SetReadDeadline(time.Time{}) != nil || out.flush() != nil {
 		return
 	}

@@ -12,11 +12,11 @@ const (
 	TLS13 = "1.3"
 )
 
-// tlsVersions lists the versions that may be the least.
+// tlsVersions lists the permitted least versions.
 var tlsVersions = map[string]uint16{TLS12: tls.VersionTLS12, TLS13: tls.VersionTLS13}
 
-// cipherSuites lists the cipher suites that may be chosen from, those of TLS 1.2 that crypto/tls calls secure; those of
-// TLS 1.3 cannot be chosen.
+// cipherSuites lists the selectable cipher suites: those of TLS 1.2 that crypto/tls calls secure. The suites of TLS 1.3
+// are not selectable.
 var cipherSuites = func() map[string]uint16 {
 	suites := map[string]uint16{}
 	for _, s := range tls.CipherSuites() {
@@ -29,13 +29,13 @@ var cipherSuites = func() map[string]uint16 {
 
 func cipherSuiteNames() []string { return slices.Sorted(maps.Keys(cipherSuites)) }
 
-// spoken is the part of TLS that a server speaks.
+// spoken is the permitted part of TLS of a server.
 type spoken struct {
 	least  uint16
 	suites []uint16 // of TLS 1.2; nil: those of crypto/tls
 }
 
-// spoken returns the part of TLS that the options, which are valid, allow.
+// spoken returns the part of TLS permitted by the valid options.
 func (o *Options) spoken() spoken {
 	s := spoken{least: tlsVersions[o.TLSMinVersion]}
 	for _, name := range o.TLSCipherSuites {
@@ -44,8 +44,8 @@ func (o *Options) spoken() spoken {
 	return s
 }
 
-// serverTLS returns the configuration of a server that presents the newest certificate. With authorities, it admits only
-// clients that show a certificate of one of them.
+// serverTLS returns the configuration of a server that presents the newest certificate. With authorities, it admits
+// only clients with a certificate of one of them.
 func serverTLS(cert *certificate, speaks spoken, authorities *clientCA) *tls.Config {
 	c := &tls.Config{
 		MinVersion: speaks.least, CipherSuites: speaks.suites,

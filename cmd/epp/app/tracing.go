@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/tracing"
 )
 
-// readTracing makes the option of --tracing, by the environment. The error names each variable that is not valid.
+// readTracing makes the option of --tracing from the environment. The error names each invalid variable.
 func (f *flags) readTracing(lookup func(string) string) (err error) {
 	if f.tracing {
 		f.Tracing, err = tracing.Read(lookup)
@@ -14,14 +14,14 @@ func (f *flags) readTracing(lookup func(string) string) (err error) {
 	return err
 }
 
-// warnTracing says that there are no spans though --tracing is given.
+// warnTracing warns that there are no spans although --tracing is given.
 func (f *flags) warnTracing() {
 	if f.tracing && f.Tracing == nil {
 		f.Log.Info("--tracing has no effect, because OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER turns traces off")
 	}
 }
 
-// trace makes the tracer, if the options want one.
+// trace makes the tracer, if configured.
 func (a *App) trace() error {
 	if a.options.Tracing == nil {
 		return nil
@@ -32,7 +32,7 @@ func (a *App) trace() error {
 	return register(a.registry, a.tracer.Collectors()...)
 }
 
-// spans returns the tracer as streams use it; nil if there is none.
+// spans returns the tracer for streams; nil if there is none.
 func (a *App) spans() extproc.Tracer {
 	if a.tracer == nil {
 		return nil
