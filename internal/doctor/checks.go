@@ -12,7 +12,7 @@ func envoyChecks() []Check {
 	return []Check{
 		{
 			ID:    "circuit-breaker",
-			Title: "a circuit breaker of Envoy's is below what Weir holds",
+			Title: "an Envoy circuit breaker is below the number of requests that Weir may hold",
 			Why: "Each waiting or running request is one request on the cluster of Weir, and each running one on that of the model " +
 				"servers. Requests beyond the limit, 1,024 by default, get 500 or 503, or pass Weir.",
 			Fix:   "Raise max_requests, max_pending_requests and max_connections of both clusters to a million.",
@@ -48,7 +48,7 @@ func envoyChecks() []Check {
 		},
 		{
 			ID:    "client-destination",
-			Title: "clients can name the destination",
+			Title: "clients can choose the destination",
 			Why:   "In fail-open, while Weir is away, a client's own header chooses the model server; with ORIGINAL_DST any address.",
 			Fix:   "Remove the header before ext_proc, with the filter header_mutation.",
 			Harm:  []string{"TestForgedDestination"},
@@ -57,8 +57,8 @@ func envoyChecks() []Check {
 		{
 			ID:    "client-identity",
 			Title: "clients can send a header that Weir believes",
-			Why:   "A client that may name its flow has as many fair shares as it invents names; one that states its cost undercuts others.",
-			Fix:   "Remove the header before ext_proc, and set it from a verified identity after that.",
+			Why:   "A client that names its flow has as many fair shares as it invents names; a client that states its cost pays less than others.",
+			Fix:   "Remove the header before ext_proc, and then set it from a verified identity.",
 			Harm:  []string{"TestInventedNamesHaveAShareEach"},
 			envoy: clientIdentity,
 		},
@@ -72,7 +72,7 @@ func envoyChecks() []Check {
 		},
 		{
 			ID:    "buffer-limit",
-			Title: "Envoy's buffer is smaller than the largest body that Weir takes",
+			Title: "Envoy's buffer is smaller than the largest body that Weir accepts",
 			Why:   "Envoy answers bodies above its limit with 413, though limits.maxBodyBytes permits them.",
 			Fix:   "Give the buffer, the listener and limits.maxBodyBytes the same size.",
 			Harm:  []string{"TestBodyOverTheBufferLimit", "TestBodyOverTheBufferFilter"},
@@ -81,7 +81,7 @@ func envoyChecks() []Check {
 		{
 			ID:    "tls-to-weir",
 			Title: "one of Envoy and Weir speaks TLS, and the other does not",
-			Why:   "No stream is opened: every request passes Weir in fail-open, and gets an error in fail-closed.",
+			Why:   "Envoy cannot open a stream: every request goes past Weir in fail-open, and gets an error in fail-closed.",
 			Fix:   "Give the cluster a transport_socket of TLS, or start epp with --secure-serving=false.",
 			Harm:  []string{"TestPlaintextEnvoyAtTheTLSPort", "TestTLSToAPlaintextProcessor", "TestEnvoyNeedsACertificate"},
 			envoy: tlsToWeir,
@@ -89,7 +89,7 @@ func envoyChecks() []Check {
 		{
 			ID:    "endpoint-only-in-weir",
 			Title: "Envoy lacks an endpoint that Weir has",
-			Why:   "Weir's choice of it has no effect: the fallback policy sends the request elsewhere, past the bounds of that server.",
+			Why:   "When Weir picks it, the fallback policy sends the request elsewhere, past the bounds of that server.",
 			Fix:   "Add the endpoint to the cluster, or remove it from Weir.",
 			Harm:  []string{"TestEndpointThatEnvoyLacks"},
 			envoy: endpointsOnlyInWeir,
@@ -97,14 +97,14 @@ func envoyChecks() []Check {
 		{
 			ID:    "endpoint-only-in-envoy",
 			Title: "Weir lacks an endpoint that Envoy has",
-			Why:   "It gets no request from Weir, and in fail-open requests that nobody counts.",
+			Why:   "It gets no requests from Weir, and in fail-open it gets uncounted requests.",
 			Fix:   "Add the endpoint to Weir, or remove it from the cluster.",
 			Harm:  []string{"TestEndpointThatWeirLacks"},
 			envoy: endpointsOnlyInEnvoy,
 		},
 		{
 			ID:    "original-dst-fail-open",
-			Title: "the filter fails open before an ORIGINAL_DST cluster",
+			Title: "the filter fails open in front of an ORIGINAL_DST cluster",
 			Why: "While Weir is away nothing names a destination but the client: its own header reaches any address, Envoy's admin " +
 				"interface too, and requests without it get 503.",
 			Fix:   "Use a cluster with override_host, or set failure_mode_allow: false.",
@@ -114,22 +114,22 @@ func envoyChecks() []Check {
 		{
 			ID:    "original-dst-fallbacks",
 			Title: "Weir names several endpoints to an ORIGINAL_DST cluster",
-			Why:   "It takes one address: a list gets 503.",
+			Why:   "Such a cluster accepts one address: a list gets 503.",
 			Fix:   "Set scheduling.fallbacks: 0, or use a cluster with override_host.",
 			Harm:  []string{"TestOriginalDestination"},
 			envoy: originalFallbacks,
 		},
 		{
 			ID:    "metadata-not-received",
-			Title: "Envoy does not take metadata that it needs from Weir",
-			Why:   "Dynamic metadata of a namespace that is not received is dropped: destination, access log and gate lack it.",
+			Title: "Envoy does not accept metadata that it needs from Weir",
+			Why:   "Envoy drops dynamic metadata of other namespaces: destination, access log and gate lack it.",
 			Fix:   "Add the namespace to metadata_options.receiving_namespaces.untyped.",
 			Harm:  []string{"TestMetadataThatIsNotReceived"},
 			envoy: metadataNotReceived,
 		},
 		{
 			ID:    "metadata-not-forwarded",
-			Title: "Envoy does not send Weir metadata that it reads",
+			Title: "Envoy does not send metadata that Weir reads",
 			Why:   "Weir does not learn the tenant, the subset, the usage, the request at the gate or the endpoint that served.",
 			Fix:   "Add the namespace to metadata_options.forwarding_namespaces.",
 			Harm:  []string{"TestMetadataThatIsNotForwarded"},
@@ -138,7 +138,7 @@ func envoyChecks() []Check {
 		{
 			ID:    "retry-policy",
 			Title: "Weir names several endpoints, and the route has no retry policy",
-			Why:   "Envoy walks the list only on retries: if the first endpoint cannot be reached the client gets 503.",
+			Why:   "Envoy uses the rest of the list only for retries: if the first endpoint cannot be reached, the client gets 503.",
 			Fix:   "Give the route a retry_policy on connect-failure, or set scheduling.fallbacks: 0.",
 			Harm:  []string{"TestListWithoutRetries"},
 			envoy: retryPolicy,
@@ -146,7 +146,7 @@ func envoyChecks() []Check {
 		{
 			ID:    "gate-timeout",
 			Title: "the first-token gate opens too early",
-			Why:   "After its message_timeout (200 ms by default) the headers go on without a token, and the request cannot be preempted.",
+			Why:   "After its message_timeout (200 ms by default) the headers reach the client without a token, and the request cannot be preempted.",
 			Fix:   "Set message_timeout: 600s on the gate.",
 			Harm:  []string{"TestGateTimesOut"},
 			envoy: gateTimeout,
@@ -162,17 +162,17 @@ func envoyChecks() []Check {
 		},
 		{
 			ID:    "two-filters",
-			Title: "two ext_proc filters ask one Weir",
-			Why:   "Each request would be queued and counted twice; Weir notices, lets the second stream pass, and both cost.",
-			Fix:   "Remove one, unless it is the first-token gate, which x-weir-role: gate marks.",
+			Title: "two ext_proc filters use one Weir",
+			Why:   "Weir passes the second stream of each request on, but both streams cost processor time.",
+			Fix:   "Remove one filter, unless it is the first-token gate, marked by x-weir-role: gate.",
 			Harm:  []string{"TestTwoFilters"},
 			envoy: twoFilters,
 		},
 		{
 			ID:    "usage-side",
 			Title: "ai_protocol_manager reads usage as a filter of the listener",
-			Why:   "The usage of answers that come in one piece is lost on the way to Weir, which charges its estimates instead.",
-			Fix:   "Move it to the http_filters of the model servers' cluster, before upstream_codec.",
+			Why:   "The usage of answers that arrive in one piece does not reach Weir, which charges its estimates instead.",
+			Fix:   "Move the filter to the http_filters of the model servers' cluster, before upstream_codec.",
 			Harm:  []string{"TestUsageOnTheWrongSide"},
 			envoy: usageSide,
 		},

@@ -110,7 +110,7 @@ func isWellKnown(name string) bool { return strings.HasPrefix(name, "google.prot
 func unmarshal(tree map[string]any, into proto.Message) error {
 	text, err := json.Marshal(tree)
 	if err != nil {
-		return fmt.Errorf("keys that are no text: %w", err)
+		return fmt.Errorf("keys must be texts: %w", err)
 	}
 	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, into)
 }

@@ -17,7 +17,7 @@ import (
 const MaxBytes = 256 << 20
 
 // errNothing is the error of a text that has no configuration of an Envoy.
-var errNothing = errors.New("is no Envoy's configuration: want a bootstrap (static_resources), a config dump (configs), or the " +
+var errNothing = errors.New("is not a configuration of Envoy: want a bootstrap (static_resources), a config dump (configs), or the " +
 	"output of egctl x translate (xds)")
 
 // Read returns the Envoys whose configurations a text has, in YAML or JSON.

@@ -242,14 +242,14 @@ func TestNotChecked(t *testing.T) {
 // Texts that are no configuration are refused, and say why.
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                  "is no Envoy's configuration",
-		"{}":                                "is no Envoy's configuration",
-		"[1, 2]":                            "is no Envoy's configuration",
+		"":                                  "is not a configuration of Envoy",
+		"{}":                                "is not a configuration of Envoy",
+		"[1, 2]":                            "is not a configuration of Envoy",
 		"a: [":                              "is neither JSON nor YAML",
-		`{"configs": 3}`:                    "is no Envoy's configuration",
-		`{"xds": {"a": {"configs": []}}}`:   "is no Envoy's configuration",
+		`{"configs": 3}`:                    "is not a configuration of Envoy",
+		`{"xds": {"a": {"configs": []}}}`:   "is not a configuration of Envoy",
 		"? {a: 1}\n: b\nstatic_resources: ": "is neither JSON nor YAML",
-		"<html>":                            "is no Envoy's configuration",
+		"<html>":                            "is not a configuration of Envoy",
 	} {
 		if _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
