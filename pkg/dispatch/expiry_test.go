@@ -89,11 +89,7 @@ func TestOverdueWaitersTakeNothing(t *testing.T) {
 		if off {
 			cfg := b.config
 			cfg.Enabled = false
-			b.event(func() {
-				if err := b.Configure(b.clock, cfg); err != nil {
-					t.Fatal(err)
-				}
-			})
+			b.configures(cfg)
 		} else {
 			b.complete(victim)
 		}
@@ -127,11 +123,7 @@ func TestOverdueWaitersPreemptNobody(t *testing.T) {
 	b.clock = b.clock.Add(5 * time.Second)
 	cfg := b.config
 	cfg.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}}
-	b.event(func() {
-		if err := b.Configure(b.clock, cfg); err != nil {
-			t.Fatal(err)
-		}
-	})
+	b.configures(cfg)
 	b.want(victim, StageSent)
 	for in, asks := b.Next(b.clock); asks && in <= 0; in, asks = b.Next(b.clock) {
 		b.event(func() { b.Advance(b.clock) })

@@ -118,48 +118,6 @@ func (x *shared) want(what string, own ...int) {
 	}
 }
 
-// An endpoint that others have filled gets nothing while another one has room, and what falls free there is used in the
-// same event.
-func TestWhatOthersFilledIsLeftAlone(t *testing.T) {
-	x := newShared(t, 2, 4)
-	x.others(held(0, 4))
-	for range 8 {
-		x.arrives()
-	}
-	x.want("4 of 8 go", 0, 4)
-	if n := x.State().Queued; n != 4 {
-		t.Fatalf("%d wait, want 4", n)
-	}
-	x.others(held(0, 2))
-	x.want("others end two", 2, 4)
-	x.others(held(0, 3))
-	x.want("others send one", 2, 4)
-	x.others(held(0, 0))
-	x.want("others end all", 4, 4)
-}
-
-// A lane whose endpoints others have filled takes nothing, though the pool has room, and what is in other lanes goes on.
-func TestLaneThatOthersFilledIsClosed(t *testing.T) {
-	x := newShared(t, 3, 2)
-	x.others(held(0, 2), held(1, 1))
-	first := x.arrives(0)
-	both := []*Waiter{x.arrives(0, 1), x.arrives(0, 1)}
-	x.want("one place is left in the lane of two", 0, 1, 0)
-	if first.Stage() != StageWaiting || both[0].Stage() != StageSent || both[1].Stage() != StageWaiting {
-		t.Fatalf("stages %d, %d, %d", first.Stage(), both[0].Stage(), both[1].Stage())
-	}
-	x.arrives(2)
-	x.arrives()
-	x.want("the third endpoint has room", 0, 1, 2)
-	x.others(held(1, 0))
-	x.want("others end one at the second", 0, 2, 2)
-	x.others(held(0, 1))
-	x.want("others end one at the first", 1, 2, 2)
-	if first.Stage() != StageGranted {
-		t.Errorf("stage %d", first.Stage())
-	}
-}
-
 // An endpoint that was not ready for a while comes back with what others have there: nothing slips in before it is told.
 func TestEndpointIsBackWithWhatOthersHave(t *testing.T) {
 	x := newShared(t, 2, 2)
@@ -173,17 +131,6 @@ func TestEndpointIsBackWithWhatOthersHave(t *testing.T) {
 	x.want("it is back", 0, 2)
 	x.others(held(0, 1))
 	x.want("others end one", 1, 2)
-}
-
-// Others' stock at an endpoint stays when it reports other slots.
-func TestOtherSlotsKeepWhatOthersHold(t *testing.T) {
-	x := newShared(t, 2, 2)
-	x.others(held(0, 2))
-	x.SetBackends(x.clock, []stock.Backend{{ID: 0, Slots: 3}, {ID: 1}}, nil)
-	for range 4 {
-		x.arrives()
-	}
-	x.want("one of three is left", 1, 2)
 }
 
 // A leader is killed at saturation, and its requests end at the engines at random, never later than its record falls. The

@@ -10,6 +10,11 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
+// bounded bounds the tokens at each endpoint.
+func bounded(bound stock.Tokens) func(*Config) {
+	return func(c *Config) { c.Stock.Tokens = stock.TokensConfig{Watermark: bound, Lower: bound, Upper: bound} }
+}
+
 // tokenBands are bounds of an endpoint: one number, a tenth around it, and far apart. Their lower and upper bounds, in
 // tokens, are beside them.
 var tokenBands = []struct {

@@ -203,9 +203,7 @@ func TestLittleIsKeptOfFlowsInFlight(t *testing.T) {
 			flying = flying[:len(flying)-1]
 		}
 		if step%500 == 0 {
-			if err := checkInvariants(q); err != nil {
-				t.Fatal(err)
-			}
+			mustHold(t, q)
 			countsFlights(t, q, len(flying))
 		}
 	}
@@ -217,9 +215,7 @@ func TestLittleIsKeptOfFlowsInFlight(t *testing.T) {
 	if n := len(q.top.classes[0].flows.known); n > keptFlows || len(d.counting) > 0 {
 		t.Errorf("%d flows known, %d active, want at most the %d that are kept and none", n, len(d.counting), keptFlows)
 	}
-	if err := checkInvariants(q); err != nil {
-		t.Error(err)
-	}
+	mustHold(t, q)
 }
 
 // countsFlights checks the number of requests in flight at every level.

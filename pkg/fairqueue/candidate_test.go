@@ -55,7 +55,5 @@ func TestClaim(t *testing.T) {
 	if next := popNext(q); next.Flow != "a" {
 		t.Errorf("then %s goes, want a, which has had nothing yet", next.Flow)
 	}
-	if err := checkInvariants(q); err != nil {
-		t.Error(err)
-	}
+	mustHold(t, q)
 }

@@ -19,9 +19,7 @@ func TestRequeueAfterClassesWereReordered(t *testing.T) {
 	r := popNext(q)
 	cfg := q.config
 	cfg.Classes = []ClassConfig{{Name: "b", Quantum: 10}, {Name: "a", Quantum: 10}}
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	q.Requeue(r)
 	b, a := q.top.classes[0], q.top.classes[1]
 	if a.deficit != 10 || b.deficit != 0 || a.queued != 2 || b.queued != 2 {
@@ -42,9 +40,7 @@ func TestTrueUpAfterAClassWasRenamed(t *testing.T) {
 		r := popNext(q)
 		waits(t, q, "a", 1, 1)
 		cfg.Classes = []ClassConfig{{Name: "a", Quantum: 10}, {Name: "batch", Quantum: 10}}
-		if err := q.Reconfigure(cfg); err != nil {
-			t.Fatal(err)
-		}
+		reconfigure(t, q, cfg)
 		was := credit(q, 0)
 		q.TrueUp(start, r, 1)
 		if credit(q, 0) != was {
@@ -78,9 +74,7 @@ func TestLateUsageOfATierWhoseIdentifierIsAnothers(t *testing.T) {
 			if cfg.Tiers = cfg.Tiers[:1:1]; name != "" {
 				cfg.Tiers = append(cfg.Tiers, TierConfig{Name: name, QueueSize: NoLimit})
 			}
-			if err := q.Reconfigure(cfg); err != nil {
-				t.Fatal(err)
-			}
+			reconfigure(t, q, cfg)
 		}
 		if id := q.TierID("new"); id != 1 {
 			t.Fatalf("the new tier has the identifier %d, want that of the former one", id)

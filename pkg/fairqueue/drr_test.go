@@ -250,9 +250,7 @@ func TestDRRDebtsAndRefunds(t *testing.T) {
 		case r.Path.Class == "a":
 			kept++
 		}
-		if err := checkInvariants(q); err != nil {
-			t.Fatal(err)
-		}
+		mustHold(t, q)
 	}
 	if kept < 19 || kept > 31 {
 		t.Errorf("a kept %d", kept)
@@ -291,16 +289,12 @@ func TestDRRReload(t *testing.T) {
 	saved := credit(q, 0)
 	cfg := q.config
 	cfg.Classes = []ClassConfig{{Name: "c", Quantum: 5}, {Name: "b", Quantum: 100, Order: WSPT}, {Name: "a", Quantum: 100}}
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	if saved < 400 || q.top.classes[2].deficit != saved {
 		t.Errorf("a had saved %d, and has %d", saved, q.top.classes[2].deficit)
 	}
 	cfg.Classes = cfg.Classes[:2]
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	waits(t, q, "a", 1, 1) // of the first class now
 	if n := q.top.classes[0].queued; n != 1 {
 		t.Errorf("%d wait in c, want the one of a class that is gone", n)
@@ -430,9 +424,7 @@ func TestTrueUpOfClassesThatCameAndWent(t *testing.T) {
 	q.Drain(nil)
 	cfg := q.config
 	cfg.Classes = []ClassConfig{{Name: "c", Quantum: 10}, {Name: "b", Quantum: 10}}
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	q.TrueUp(start, r, 100)
 	q.Completed(r)
 	if credit(q, 0) != 0 {
@@ -442,14 +434,10 @@ func TestTrueUpOfClassesThatCameAndWent(t *testing.T) {
 	mustPush(t, q, late)
 	popNext(q)
 	cfg.Classes = cfg.Classes[1:]
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	was := credit(q, 0)
 	if q.TrueUp(start, late, 500); credit(q, 0) != was {
 		t.Errorf("b's credit went from %d to %d, with nobody to share with", was, credit(q, 0))
 	}
-	if err := checkInvariants(q); err != nil {
-		t.Error(err)
-	}
+	mustHold(t, q)
 }

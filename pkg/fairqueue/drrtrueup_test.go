@@ -52,9 +52,7 @@ func TestClassesShareActualCosts(t *testing.T) {
 					if d := math.Abs(served[0]/3 - served[1]); d > most || d > served[1]/20+most/10 {
 						t.Errorf("served %.0f and %.0f: %.3f to 1, want 3 to 1", served[0], served[1], served[0]/served[1])
 					}
-					if err := checkInvariants(q); err != nil {
-						t.Error(err)
-					}
+					mustHold(t, q)
 				})
 			}
 		}

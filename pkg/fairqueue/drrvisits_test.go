@@ -264,12 +264,8 @@ func TestTurnsAreThoseOfVisitingAll(t *testing.T) {
 				slow.OpenLanes()
 			case random.IntN(3) == 0:
 				configure()
-				if err := quick.Reconfigure(cfg); err != nil {
-					t.Fatal(err)
-				}
-				if err := slow.Reconfigure(cfg); err != nil {
-					t.Fatal(err)
-				}
+				reconfigure(t, quick, cfg)
+				reconfigure(t, slow, cfg)
 				literal()
 			}
 			for i, tier := range quick.tiers {
@@ -283,9 +279,7 @@ func TestTurnsAreThoseOfVisitingAll(t *testing.T) {
 					}
 				}
 			}
-			if err := checkInvariants(quick); err != nil {
-				t.Fatal(err)
-			}
+			mustHold(t, quick)
 		}
 	}
 }
@@ -339,9 +333,7 @@ func TestNoTurnByForfeitedCredit(t *testing.T) {
 	cfg := q.config
 	for _, list := range [][]ClassConfig{{{Name: "a", Quantum: 10}}, {{Name: "z", Quantum: 10}, {Name: "a", Quantum: 10}}} {
 		cfg.Classes = list
-		if err := q.Reconfigure(cfg); err != nil {
-			t.Fatal(err)
-		}
+		reconfigure(t, q, cfg)
 	}
 	waits(t, q, "z", 10, 1)
 	if who := goes(t, q, 1); who != "z" {

@@ -40,9 +40,7 @@ func TestDRRLikeItsWords(t *testing.T) {
 				q.OpenLanes()
 				clear(w.blocked)
 			}
-			if err := checkInvariants(q); err != nil {
-				t.Fatal(err)
-			}
+			mustHold(t, q)
 		}
 	}
 }

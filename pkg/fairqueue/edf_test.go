@@ -35,9 +35,7 @@ func namesOf(t testing.TB, q *FairRequestQueue) string {
 	var names []string
 	for r := popNext(q); r != nil; r = popNext(q) {
 		names = append(names, r.Owner.(string))
-		if err := checkInvariants(q); err != nil {
-			t.Fatal(err)
-		}
+		mustHold(t, q)
 	}
 	return strings.Join(names, " ")
 }
@@ -170,9 +168,7 @@ func TestReloadOfTheOrder(t *testing.T) {
 			if cfg.Order, cfg.Classes = o, slices.Clone(classes); len(classes) > 0 {
 				cfg.Order, cfg.Classes[0].Order = FCFS, o
 			}
-			if err := q.Reconfigure(cfg); err != nil {
-				t.Fatal(err)
-			}
+			reconfigure(t, q, cfg)
 		}
 		reload(FCFS)
 		for i, name := range []string{"a", "b", "c"} {
@@ -244,9 +240,7 @@ func TestEDFAgainstASortedList(t *testing.T) {
 					t.Fatal("one that does not wait")
 				}
 			}
-			if err := checkInvariants(q); err != nil {
-				t.Fatal(err)
-			}
+			mustHold(t, q)
 		}
 	}
 }

@@ -350,12 +350,8 @@ func TestFairShareBonusChanges(t *testing.T) {
 		push("b", 10)
 		cfg := c.config
 		cfg.FairShare.WaitBonus = 100 * millionth
-		if err := c.Reconfigure(cfg); err != nil {
-			t.Fatal(err)
-		}
-		if err := checkInvariants(c.FairRequestQueue); err != nil {
-			t.Fatal(err)
-		}
+		reconfigure(t, c.FairRequestQueue, cfg)
+		mustHold(t, c.FairRequestQueue)
 		r := c.grant()
 		if first := r.Cost; c.Waited(c.now, r) != 20*time.Second {
 			t.Errorf("levels %d: the one that came last goes (%d)", levels, first)
@@ -379,9 +375,7 @@ func TestFairShareWindowChanges(t *testing.T) {
 	c.Bypassed(c.now, late)
 	cfg := c.config
 	cfg.FairShare.Window = 10 * time.Second
-	if err := c.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, c.FairRequestQueue, cfg)
 	v, _ := c.Shares(c.now, 10)
 	if v.Recent != 0 || v.Window != 10*time.Second || c.user("a").InFlight != 1 {
 		t.Errorf("%d recent in %v, %+v", v.Recent, v.Window, c.user("a"))
@@ -389,9 +383,7 @@ func TestFairShareWindowChanges(t *testing.T) {
 	c.TrueUp(c.now, late, 1)
 	c.uses("a", 20, 1)
 	cfg.QueueTTL++ // all else may change
-	if err := c.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, c.FairRequestQueue, cfg)
 	c.advance(9 * time.Second)
 	if got := c.user("a").Recent; got != 20 {
 		t.Errorf("%d, want 20", got)
@@ -424,9 +416,7 @@ func TestFairShareUnderTenants(t *testing.T) {
 	if one := served["one"]; one < 595 || one > 605 {
 		t.Errorf("the tenant with one user gets %d of 1200, want half", one)
 	}
-	if err := checkInvariants(c.FairRequestQueue); err != nil {
-		t.Error(err)
-	}
+	mustHold(t, c.FairRequestQueue)
 }
 
 // Every setting out of its range is an error that names it, whatever the discipline, so that a file is valid or not at once.

@@ -37,9 +37,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 				t.Fatalf("round %d: flow %d is still tracked", round, i)
 			}
 			if i%100 == 0 || i > flows-3 {
-				if err := checkInvariants(q); err != nil {
-					t.Fatal(err)
-				}
+				mustHold(t, q)
 			}
 		}
 	}
@@ -54,9 +52,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 		if f := q.top.classes[0].flows.find(key); f == nil || f != kept || f.queued != 1 {
 			t.Errorf("flow %s has another structure than it had", key)
 		}
-		if err := checkInvariants(q); err != nil {
-			t.Fatal(err)
-		}
+		mustHold(t, q)
 		q.Pop(q.Peek(now, Allowed{Tiers: AllTiers}))
 		q.Completed(r)
 	}
@@ -75,8 +71,8 @@ func TestTheLargestCapacityIsReserved(t *testing.T) {
 	if _, err := q.Push(start, &Request{Flow: "b", Cost: 1}); err == nil {
 		t.Error("a second flow fits beside one that has reserved everything")
 	}
-	problems(t, q)
+	mustHold(t, q)
 	q.Remove(a)
 	mustPush(t, q, &Request{Flow: "b", Cost: 1})
-	problems(t, q)
+	mustHold(t, q)
 }

@@ -8,6 +8,14 @@ import (
 	"github.com/weir-epp/weir/internal/heap"
 )
 
+// mustHold fails the test if an invariant does not hold.
+func mustHold(t testing.TB, q *FairRequestQueue) {
+	t.Helper()
+	if err := checkInvariants(q); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // checkInvariants returns what is wrong with the queue's state, or nil. It checks the list in the package comment by
 // visiting everything, in the simplest way.
 func checkInvariants(q *FairRequestQueue) (err error) {

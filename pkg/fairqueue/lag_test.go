@@ -131,14 +131,10 @@ func TestFairShareWeightChanges(t *testing.T) {
 	cfg := c.config
 	for _, x := range []struct{ other, want int64 }{{4, 800_000}, {1, 1_000_000}, {4, 800_000}} {
 		cfg.Weights = map[string]Weight{"other": Weight(x.other) * WeightOne / 4}
-		if err := c.Reconfigure(cfg); err != nil {
-			t.Fatal(err)
-		}
+		reconfigure(t, c.FairRequestQueue, cfg)
 		if got := c.user("heavy").Factor; got != x.want {
 			t.Errorf("the other one's weight %d/4: factor %d, want %d", x.other, got, x.want)
 		}
-		if err := checkInvariants(c.FairRequestQueue); err != nil {
-			t.Error(err)
-		}
+		mustHold(t, c.FairRequestQueue)
 	}
 }

@@ -18,9 +18,7 @@ func TestNoneIsFirstComeFirstServed(t *testing.T) {
 			mustPush(t, q, r)
 			all = append(all, r)
 		}
-		if err := checkInvariants(q); err != nil {
-			t.Fatal(err)
-		}
+		mustHold(t, q)
 		for i, want := range all {
 			tags := map[*flowLane]VirtualTime{}
 			for _, fl := range want.flowLane.flow.lanes {

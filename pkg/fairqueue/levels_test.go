@@ -61,9 +61,7 @@ func TestUserGivesUpAPlace(t *testing.T) {
 			t.Errorf("%s/%s: displaced %+v, %v, want one of big/%s", c.tenant, c.user, displaced, err, c.gone)
 		}
 	}
-	if err := checkInvariants(q); err != nil {
-		t.Error(err)
-	}
+	mustHold(t, q)
 }
 
 func of(path ...string) *Request {

@@ -190,9 +190,7 @@ func TestStrictPriorityIsKept(t *testing.T) {
 	for range 20 { // more than are looked at
 		in("a", "a4", 1, 0)
 	}
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	wantMay(t, q, start, "a2")
 }
 

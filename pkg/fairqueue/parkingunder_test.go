@@ -33,19 +33,19 @@ func TestParkedUserBlocksNobody(t *testing.T) {
 			mustPush(t, q, of("a", "free"))
 			mustPush(t, q, of("b", "u"))
 			q.ParkUnder(capped)
-			problems(t, q)
+			mustHold(t, q)
 			got := served(q)
 			slices.Sort(got)
 			if want := []string{"a/free", "b/u"}; !slices.Equal(got, want) {
 				t.Errorf("%v go, want %v", got, want)
 			}
-			problems(t, q)
+			mustHold(t, q)
 			q.UnparkUnder(0, "a", []string{"free"}) // which nobody has parked
 			if got := served(q); got != nil {
 				t.Errorf("%v go, and are parked", got)
 			}
 			q.UnparkUnder(0, "a", []string{"capped"})
-			problems(t, q)
+			mustHold(t, q)
 			if got := served(q); !slices.Equal(got, []string{"a/capped"}) {
 				t.Errorf("%v go at the end", got)
 			}
@@ -65,7 +65,7 @@ func TestTenantOfParkedUsers(t *testing.T) {
 		t.Error("an arrival goes before one who could go")
 	}
 	q.ParkUnder(second)
-	problems(t, q)
+	mustHold(t, q)
 	if may, _ := q.MayBypass(start, of("b", "x"), false); !may {
 		t.Error("an arrival waits for those who cannot go")
 	}
@@ -77,18 +77,18 @@ func TestTenantOfParkedUsers(t *testing.T) {
 	}
 	third := of("a", "w")
 	mustPush(t, q, third)
-	problems(t, q)
+	mustHold(t, q)
 	if v := q.View(1)[0]; v.Parked || v.Capped != 2 || v.Under != 3 {
 		t.Errorf("shown as %+v", v)
 	}
 	if got := served(q); !slices.Equal(got, []string{"a/w"}) {
 		t.Errorf("%v go", got)
 	}
-	problems(t, q)
+	mustHold(t, q)
 	q.Remove(first)
-	problems(t, q)
+	mustHold(t, q)
 	q.Remove(second)
-	problems(t, q)
+	mustHold(t, q)
 	if q.Flows() != 0 {
 		t.Errorf("%d flows wait", q.Flows())
 	}
@@ -108,25 +108,25 @@ func TestTenantAndUserAtTheirCaps(t *testing.T) {
 			q.ParkUnder(u)
 			q.ParkFlow(u)
 		}
-		problems(t, q)
+		mustHold(t, q)
 		q.AwaitRoom(u)
-		problems(t, q)
+		mustHold(t, q)
 		if !q.Awaits("") {
 			t.Error("a tenant with a user that could go does not await room")
 		}
 		q.ParkUnder(v)
-		problems(t, q)
+		mustHold(t, q)
 		if q.Awaits("") {
 			t.Error("a tenant of which no user could go awaits room")
 		}
 		q.UnparkFlow(0, "a")
-		problems(t, q)
+		mustHold(t, q)
 		if got := served(q); got != nil {
 			t.Errorf("%v go, and are at their caps", got)
 		}
 		q.ParkFlow(u)
 		q.UnparkUnder(0, "a", []string{"u"})
-		problems(t, q)
+		mustHold(t, q)
 		if got := served(q); got != nil {
 			t.Errorf("%v go, and their tenant is at its cap", got)
 		}
@@ -206,9 +206,7 @@ func TestRandomParking(t *testing.T) {
 			case op == 8 && random.IntN(3) == 0:
 				cfg.ByLevel = make([]LevelConfig, cfg.Levels)
 				cfg.ByLevel[1].Weights = map[string]Weight{"1": Weight(1+random.IntN(3)) * WeightOne}
-				if err := q.Reconfigure(cfg); err != nil {
-					t.Fatal(err)
-				}
+				reconfigure(t, q, cfg)
 			default:
 				could := slices.ContainsFunc(waiting, func(w *Request) bool { return !blocked(w) })
 				got := popNext(q)
@@ -227,7 +225,7 @@ func TestRandomParking(t *testing.T) {
 			if may, _ := q.MayBypass(start, &Request{Flow: "new", Tier: 1, Path: &Path{}}, false); may == slices.ContainsFunc(waiting, func(w *Request) bool { return !blocked(w) }) {
 				t.Fatalf("seed %d: an arrival may bypass: %t", seed, may)
 			}
-			problems(t, q)
+			mustHold(t, q)
 		}
 		for _, w := range waiting {
 			q.UnparkFlow(w.Tier, w.Flow)
@@ -277,7 +275,7 @@ func TestRegroupUnparksUsers(t *testing.T) {
 		t.Errorf("%d users are parked", len(got))
 	}
 	q.Regroup(map[Lane][]Lane{"old": {"new"}}, []Move{{u, "new"}, {v, "new"}, {w, "new"}})
-	problems(t, q)
+	mustHold(t, q)
 	if got := q.ParkedUnder("new", nil); len(got) != 0 {
 		t.Errorf("%d users are parked", len(got))
 	}

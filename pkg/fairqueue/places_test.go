@@ -111,9 +111,7 @@ func TestLargestCapacities(t *testing.T) {
 		if _, err := q.Push(start, &Request{Flow: "c", Cost: 1}); !errors.Is(err, ErrTooManyFlows) {
 			t.Errorf("mode %d: a third: %v", mode, err)
 		}
-		if err := checkInvariants(q); err != nil {
-			t.Error(err)
-		}
+		mustHold(t, q)
 	}
 }
 
@@ -129,9 +127,7 @@ func TestHeavyTierThatDrains(t *testing.T) {
 	popNext(q)
 	mustPush(t, q, waits)
 	cfg.Tiers = cfg.Tiers[1:]
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	q.Requeue(popped)
 	for q.Len() > 0 {
 		if popNext(q) == nil {
@@ -147,9 +143,7 @@ func TestReloadToNoBudget(t *testing.T) {
 		mustPush(t, q, &Request{Flow: "f", Cost: 1})
 		popNext(q)
 	}
-	if err := q.Reconfigure(fourTiers(0)); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, fourTiers(0))
 	for range 20 {
 		mustPush(t, q, &Request{Flow: "f", Tier: 3, Cost: 1})
 		mustPush(t, q, &Request{Flow: "f", Cost: 1})

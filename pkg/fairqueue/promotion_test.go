@@ -216,14 +216,10 @@ func TestGuardReachesParkedTenants(t *testing.T) {
 		mustPush(t, q, r)
 		q.ParkFlow(r)
 		for _, next := range turns[1:] {
-			if err := q.Reconfigure(next); err != nil {
-				t.Fatal(err)
-			}
+			reconfigure(t, q, next)
 		}
 		q.UnparkFlow(3, "tenant")
-		if err := checkInvariants(q); err != nil {
-			t.Error(err)
-		}
+		mustHold(t, q)
 		if c := q.Peek(start.Add(2*time.Second), Allowed{Promote: true}); c.Request != r || !c.Promoted {
 			t.Errorf("after %d reloads the candidate is %+v", len(turns)-1, c)
 		}

@@ -30,9 +30,7 @@ func TestRefundIsWhatWasCharged(t *testing.T) {
 				if changes && i%1000 == 999 {
 					weight = 4 - weight // 1 and 3
 					cfg.Weights = map[string]Weight{"aborted": Weight(weight) * WeightOne}
-					if err := q.Reconfigure(cfg); err != nil {
-						t.Fatal(err)
-					}
+					reconfigure(t, q, cfg)
 				}
 				r := popNext(q)
 				if r.Flow == "whole" {
@@ -84,9 +82,7 @@ func TestRequeueGivesTheTierItsServiceBack(t *testing.T) {
 			}
 		}
 		kept[r.Tier]++
-		if err := checkInvariants(q); err != nil {
-			t.Fatal(err)
-		}
+		mustHold(t, q)
 	}
 	if kept[0] < 1397 || kept[0] > 1403 || kept[2] < 198 || kept[2] > 202 {
 		t.Errorf("kept %v, want 1400, 400, 200", kept)
@@ -103,9 +99,7 @@ func TestDeficitIsCapped(t *testing.T) {
 			q.tiers[tier].deficit = far
 		}
 		popNext(q)
-		if err := checkInvariants(q); err != nil {
-			t.Error(err)
-		}
+		mustHold(t, q)
 		if first := q.tiers[0].deficit; far < 0 && first != -deficitCap || far > 0 && q.tiers[1].deficit != deficitCap {
 			t.Errorf("from %d: deficits %d, %d", far, first, q.tiers[1].deficit)
 		}

@@ -164,9 +164,7 @@ func TestARingIsAsIfAlone(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("seed %d:\ngot  %v\nwant %v", seed, got, want)
 		}
-		if err := checkInvariants(both); err != nil {
-			t.Fatal(err)
-		}
+		mustHold(t, both)
 	}
 }
 
@@ -205,9 +203,7 @@ func TestReloadOfRings(t *testing.T) {
 	}
 	cfg.Classes = cfg.Classes[:1] // only z
 	reconfigure(t, q, cfg)
-	if err := checkInvariants(q); err != nil {
-		t.Fatal(err)
-	}
+	mustHold(t, q)
 	if r, c := q.ClassOf(&Request{Path: &Path{Ring: "x", Class: "b"}}); r != "z" || c != "a" {
 		t.Errorf("an arrival of a ring that drains joins %s of %s", c, r)
 	}
@@ -219,13 +215,6 @@ func TestReloadOfRings(t *testing.T) {
 		if r.name != "z" {
 			t.Errorf("ring %s is still there, with %d in flight", r.name, r.classes[0].inflight)
 		}
-	}
-}
-
-func reconfigure(t testing.TB, q *FairRequestQueue, cfg Config) {
-	t.Helper()
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestMixingRolesGainsNothing(t *testing.T) {
 				if served["mixed"] > served["sue"]+2 {
 					t.Fatalf("seed %d: %v", seed, served)
 				}
-				problems(t, q)
+				mustHold(t, q)
 			}
 		})
 	}
@@ -147,10 +147,8 @@ func TestRolesChange(t *testing.T) {
 			}
 			change := func(want int) {
 				t.Helper()
-				if err := q.Reconfigure(cfg); err != nil {
-					t.Fatal(err)
-				}
-				problems(t, q)
+				reconfigure(t, q, cfg)
+				mustHold(t, q)
 				if got := grants(q, 400)["ann"]; got < want-3 || got > want+3 {
 					t.Errorf("%d of 400, want %d", got, want)
 				}
@@ -212,14 +210,7 @@ func TestRoleUnderATenant(t *testing.T) {
 	if a, s, h := served["ann"], served["sue"], served["hal"]; a < 149 || a > 151 || s < 49 || s > 51 || h < 199 || h > 201 {
 		t.Errorf("%v, want 150, 50 and 200", served)
 	}
-	problems(t, q)
-}
-
-func problems(t *testing.T, q *FairRequestQueue) {
-	t.Helper()
-	if err := checkInvariants(q); err != nil {
-		t.Fatal(err)
-	}
+	mustHold(t, q)
 }
 
 // After a reload, too, the least role of all waiting requests counts where they do not go in the order of their arrival.
@@ -233,13 +224,11 @@ func TestLeastRoleOfASortedLine(t *testing.T) {
 				mustPush(t, q, in([]string{"faculty", "student"}[min(i, 1)], "mixed"))
 				mustPush(t, q, in("student", "sue"))
 			}
-			if err := q.Reconfigure(cfg); err != nil {
-				t.Fatal(err)
-			}
+			reconfigure(t, q, cfg)
 			if got := grants(q, 400); got["mixed"] < 198 || got["mixed"] > 202 {
 				t.Errorf("%v, want the half", got)
 			}
-			problems(t, q)
+			mustHold(t, q)
 		})
 	}
 }

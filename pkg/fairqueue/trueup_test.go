@@ -213,9 +213,7 @@ func TestVTCTrueUpUsesTheWeightAtDispatch(t *testing.T) {
 			keep(t, q, "a", 1, 2)
 		}
 		cfg.Weights = map[string]Weight{"a": WeightOne}
-		if err := q.Reconfigure(cfg); err != nil {
-			t.Fatal(err)
-		}
+		reconfigure(t, q, cfg)
 		q.TrueUp(start, r, 440) // 10 more
 		if resting {
 			q.Bypassed(start, &Request{Flow: "a", Cost: 7}) // at the new weight
@@ -303,9 +301,7 @@ func actualCostsBelowClassesAndTiers(t *testing.T, d Discipline) {
 					}
 				}
 			}
-			if err := checkInvariants(q); err != nil {
-				t.Error(err)
-			}
+			mustHold(t, q)
 		})
 	}
 }
@@ -368,9 +364,7 @@ func TestVTCLateUsageOfATierThatIsGone(t *testing.T) {
 	q.Completed(r)
 	cfg := q.config
 	cfg.Tiers = cfg.Tiers[:1]
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	q.Forget(0)
 	keep(t, q, "a", 10, 10)
 	keep(t, q, "b", 10, 10)
@@ -415,9 +409,7 @@ func TestRefund(t *testing.T) {
 			if n := servedBefore(t, q, "b"); returns && n > 1 {
 				t.Errorf("it has come back with a credit of %d requests", n)
 			}
-			if err := checkInvariants(q); err != nil {
-				t.Error(err)
-			}
+			mustHold(t, q)
 		}
 	})
 	q := classes(t, Stay, ab(100, 100)...)

@@ -212,9 +212,7 @@ func randomCosts(t *testing.T, d Discipline, seed uint64) error {
 		}
 		if d != WFQ && random.IntN(200) == 0 {
 			cfg.Weights = weights()
-			if err := q.Reconfigure(cfg); err != nil {
-				t.Fatal(err)
-			}
+			reconfigure(t, q, cfg)
 		}
 		if step%50 == 0 {
 			audit.check(t, q)

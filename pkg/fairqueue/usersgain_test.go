@@ -89,13 +89,11 @@ func TestWeightsOfUsers(t *testing.T) {
 						return
 					}
 				}
-				problems(t, q)
+				mustHold(t, q)
 			}
 			want(150, 50, 400)
 			cfg.ByLevel = []LevelConfig{{Weights: map[string]Weight{"a": WeightOne}}, {Weights: map[string]Weight{"light": 2 * WeightOne}}}
-			if err := q.Reconfigure(cfg); err != nil {
-				t.Fatal(err)
-			}
+			reconfigure(t, q, cfg)
 			want(100, 200, 300)
 		})
 	}
@@ -143,16 +141,14 @@ func TestCapacityOfUsers(t *testing.T) {
 		if !errors.Is(err, c.want) || errors.Is(c.want, ErrInsufficientFlowCapacity) != errors.Is(err, ErrInsufficientFlowCapacity) {
 			t.Errorf("%s: %v, want %v", c.user, err, c.want)
 		}
-		problems(t, q)
+		mustHold(t, q)
 	}
 	cfg.ByLevel = []LevelConfig{{}, {}}
-	if err := q.Reconfigure(cfg); err != nil {
-		t.Fatal(err)
-	}
+	reconfigure(t, q, cfg)
 	for range 10 {
 		mustPush(t, q, of("a", "u"))
 	}
-	problems(t, q)
+	mustHold(t, q)
 }
 
 // A million users of one tenant, of whom each sends once, leave nothing behind but a few that are kept.

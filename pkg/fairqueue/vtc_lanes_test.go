@@ -120,7 +120,5 @@ func TestVTCParkedInOneOfTwoLanes(t *testing.T) {
 		q.Completed(popNext(q))
 	}
 	q.UnparkFlow(0, "capped")
-	if err := checkInvariants(q); err != nil {
-		t.Error(err)
-	}
+	mustHold(t, q)
 }

@@ -137,6 +137,13 @@ func mustPush(t testing.TB, q *FairRequestQueue, r *Request) {
 	}
 }
 
+func reconfigure(t testing.TB, q *FairRequestQueue, cfg Config) {
+	t.Helper()
+	if err := q.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // popNext pops the next request, with every tier allowed; nil if there is none.
 func popNext(q *FairRequestQueue) *Request {
 	c := q.Peek(start, Allowed{Tiers: AllTiers})

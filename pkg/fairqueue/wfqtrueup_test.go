@@ -129,9 +129,7 @@ func TestWFQLargestTrueUps(t *testing.T) {
 			}
 			for _, r := range flying {
 				ends(q, r, actual)
-				if err := checkInvariants(q); err != nil {
-					t.Fatal(err)
-				}
+				mustHold(t, q)
 			}
 			keep(t, q, "other", MaxCost, 50)
 			if before := servedBefore(t, q, "wrong"); before > 2 {
@@ -140,9 +138,7 @@ func TestWFQLargestTrueUps(t *testing.T) {
 			if before := servedBefore(t, q, "other"); before > n+5 {
 				t.Errorf("%d times wrong, owes %t: %d go before the other flow", n, owes, before)
 			}
-			if err := checkInvariants(q); err != nil {
-				t.Fatal(err)
-			}
+			mustHold(t, q)
 		}
 	}
 }
@@ -158,9 +154,7 @@ func TestWFQTrueUpUsesTheWeightAtDispatch(t *testing.T) {
 		}
 		cfg := q.config
 		cfg.Weights = nil
-		if err := q.Reconfigure(cfg); err != nil {
-			t.Fatal(err)
-		}
+		reconfigure(t, q, cfg)
 		q.TrueUp(start, r, 440)
 		keep(t, q, "a", 1, 1)
 		if got := q.top.classes[0].flows.find("a").start; got != increment(110, WeightOne) {
