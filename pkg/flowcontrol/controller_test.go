@@ -65,14 +65,11 @@ type backends struct {
 	ready    []bool
 	reserved []int
 	upper    int    // lane bound per endpoint, for placements of a subset; 0: none
-	lower    int    // the same for releases from the queue; 0: upper
 	panics   int    // so many calls of Place panic
 	releases int    // so many calls of Release panic once it is done
 	poison   string // a lane: with sick, every question about it panics
 	sick     bool
 	quiet    string // a method that does not
-	noting   bool
-	placed   []string // while noting: the lanes of what was placed, in order
 }
 
 // ask panics when the question is about the poison.
@@ -101,9 +98,6 @@ func (b *backends) Place(p Placement, bound dispatch.Bound, except *dispatch.End
 		return dispatch.Reservation{}
 	}
 	b.reserved[best]++
-	if b.noting {
-		b.placed = append(b.placed, string(p.(subset)))
-	}
 	return scheduling.Reserved(best)
 }
 
@@ -113,9 +107,6 @@ func (b *backends) pick(p Placement, bound dispatch.Bound, except *dispatch.Endp
 		if b.ready[e] && p.(subset).has(Endpoint(e)) {
 			held += b.reserved[e]
 			room += b.upper
-			if bound == dispatch.BelowLower && b.lower > 0 {
-				room += b.lower - b.upper
-			}
 			if except.Has(Endpoint(e)) {
 				continue
 			}
