@@ -8,12 +8,12 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// Difference is the error of a replay at the first event whose result is not the recorded one.
+// Difference is the error at the first event of a replay whose result differs from the recorded one.
 type Difference struct {
-	// Event is the number of the event, from 1. At is its time; zero for an event without one.
+	// Event is the event's number, from 1. At is its time; zero if it has none.
 	Event uint64
 	At    time.Time
-	// Kind is the kind of the event in words; Recorded and Replayed are its two results.
+	// Kind is the event's kind in words; Recorded and Replayed are its two results.
 	Kind, Recorded, Replayed string
 }
 
@@ -61,7 +61,7 @@ func (p *player) compare() error {
 	return nil
 }
 
-// end checks that the current event has no result beyond the recorded ones.
+// end checks that the current event has no results besides the recorded ones.
 func (p *player) end() error {
 	if err := p.unexpected(); err != nil {
 		return err

@@ -4,7 +4,7 @@ import "github.com/weir-epp/weir/pkg/invalid"
 
 // Config is the size of a recording.
 type Config struct {
-	// MiB is what the kept segments take, 0 to MostMiB; 0: nothing is recorded.
+	// MiB is the size of the kept segments, 0 to MostMiB; 0: nothing is recorded.
 	MiB int64
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// crowd is watchers that watch one player.
+// crowd is the watchers of one player.
 type crowd []watcher
 
 func (c crowd) arrived(r *request, a *dispatch.Arrival) {

@@ -17,22 +17,22 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Explained is what happened to a request, and why.
+// Explained is the explanation of one request.
 type Explained struct {
-	// Story says in words what state the request found at its arrival, what it waited for, which requests went before it and by
-	// which right, what share its flow was entitled to and got, and why its endpoint was chosen.
+	// Story tells in words the state at the request's arrival, the reasons for its wait, the requests that went first
+	// and by which right, its flow's entitled and attained share, and the reason for its endpoint.
 	Story string
-	// Record is the record of its decision, as the sink of production has it.
+	// Record is its decision record, as written to the sink in production.
 	Record decision.Record
 }
 
 // Request names a request of a recording: by its ID in logs, or its number in the recording.
 type Request struct {
 	ID     string
-	Number uint64 // 0: by its ID, or by the number that it spells
+	Number uint64 // 0: by its ID, or by a number in ID
 }
 
-// is reports whether the request with this number and this ID is meant.
+// is reports whether q names the request with this number and ID.
 func (q Request) is(number uint64, id string) bool {
 	if q.Number != 0 {
 		return q.Number == number
@@ -40,8 +40,8 @@ func (q Request) is(number uint64, id string) bool {
 	return q.ID != "" && (q.ID == id || q.ID == strconv.FormatUint(number, 10))
 }
 
-// Explain explains requests of a recording, in the order in which they are named. It replays the recording; if the replay
-// differs, it returns that error. What Replay says about forged files holds here too.
+// Explain explains requests of a recording, in the given order. It replays the recording, and returns the error if the
+// replay differs. Replay's warning about forged files applies.
 func (f *Format) Explain(in io.Reader, requests ...Request) (explained []Explained, err error) {
 	p, file, err := f.open(in)
 	if err != nil {
@@ -94,11 +94,11 @@ type explanation struct {
 	*player
 	named   Request
 	request *request   // nil until it has arrived
-	refused *Explained // the first one of that name that was refused before it arrived, if none has arrived
-	others  []uint64   // numbers of further ones with its ID; 0 of those that were refused
-	since   time.Time  // its arrival; zero if it arrived before the recording begins
+	refused *Explained // the first of this name refused before arrival, if none has arrived
+	others  []uint64   // numbers of further requests with its ID; 0 for refused ones
+	since   time.Time  // its arrival; zero: before the recording begins
 	waits   bool
-	taker   uint64 // the event in which it was preempted, until the request that took its place is known
+	taker   uint64 // the event that preempted it, until the request that took its place is known
 	waiting waiting
 	lines   []string
 	record  decision.Record
@@ -132,14 +132,14 @@ func (e *explanation) findEarlier() {
 	}
 }
 
-// watch has the board keep a view of the request's next placement.
+// watch makes the board keep a view of the request's next placement.
 func (r *request) watch() {
 	if r.query != nil {
 		r.query.Watch()
 	}
 }
 
-// recordOf returns the record of the request, which has been decided on.
+// recordOf returns the record of the request, for which there is a verdict.
 func (e *explanation) recordOf(outcome string) decision.Record {
 	r := e.request
 	d := decision.Record{ID: r.id, Outcome: outcome}
@@ -160,7 +160,7 @@ func (e *explanation) recordOf(outcome string) decision.Record {
 	return d
 }
 
-// sayOthers says that the recording has more requests with the same ID, such as retries.
+// sayOthers mentions further requests with the same ID, such as retries.
 func (e *explanation) sayOthers() {
 	if len(e.others) == 0 || e.named.Number != 0 {
 		return
@@ -191,7 +191,7 @@ func (e *explanation) tierName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// arrived tells the request's demands, and the state that it finds.
+// arrived tells the request's demands and the state at its arrival.
 func (e *explanation) arrived(r *request, a *dispatch.Arrival) {
 	number := e.machine.Arrived() + 1
 	if !e.named.is(number, r.id) {
@@ -214,7 +214,7 @@ func (e *explanation) arrived(r *request, a *dispatch.Arrival) {
 		s.Queued, s.Flows, s.Stock, s.Ready, s.LowerBound, s.UpperBound)
 }
 
-// userIn says whose user a request is, where tenants have users.
+// userIn names the user of a request, if tenants have users.
 func (e *explanation) userIn(p *fairqueue.Path) string {
 	if e.machine.Config().Queue.Levels < 2 {
 		return ""
@@ -290,7 +290,7 @@ func (e *explanation) pool([]stock.Backend, []stock.Foreign)         {}
 func (e *explanation) reported(dispatch.Endpoint, dispatch.Signals)  {}
 func (e *explanation) configured(dispatch.Config, scheduling.Config) {}
 
-// expected says that the request is charged less.
+// expected tells that the request is charged less.
 func (e *explanation) expected(w *dispatch.Waiter, cost fairqueue.Cost) {
 	if e.request != nil && w == &e.request.Waiter {
 		e.say("It is charged %d, since its engine is taken to have a part of its prompt cached.", cost)
@@ -336,14 +336,14 @@ func (e *explanation) ruled(v ruling) {
 	}
 }
 
-// sayRecord makes the record, and says what the story does not.
+// sayRecord makes the record, and adds facts that the story lacks.
 func (e *explanation) sayRecord(outcome string) {
 	e.record = e.recordOf(outcome)
 	e.lines = append(e.lines, e.record.Lines()...)
 	e.request.watch() // it may be placed again
 }
 
-// sayEnd says how the request ended and, if it was preempted, which request took its place.
+// sayEnd tells how the request ended and, if it was preempted, which request took its place.
 func (e *explanation) sayEnd(v ruling, waited time.Duration) {
 	line := fmt.Sprintf("It ended as %v", v.outcome)
 	if waited != 0 {

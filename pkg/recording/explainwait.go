@@ -11,34 +11,34 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// mostNamed is the largest number of requests or reasons that are listed one by one.
+// mostNamed is the largest number of requests or reasons listed one by one.
 const mostNamed = decision.MostNamed
 
-// waiting is the events while a request waits.
+// waiting sums up the events while a request waits.
 type waiting struct {
-	why     string         // FlowState.Why at present
-	reasons []string       // all that it waited for, in order
+	why     string         // the current FlowState.Why
+	reasons []string       // all reasons for its wait, in order
 	before  []string       // descriptions of the first requests that went before it
 	rights  map[string]int // number of requests that went before it, by their right
-	order   []string       // these rights, in the order in which they were first used
+	order   []string       // these rights, by first use
 	total   int            // number of requests that went before it
 	inTier  int            // of these, in its tier
 	ofFlow  int            // of these, of its flow and tier
 
-	overtaken int   // number of requests that took its turn, or were behind it in its line
-	saved     int64 // by that, in tokens
+	overtaken int   // number of requests that took its turn, or overtook it in its line
+	saved     int64 // by overtaking, in tokens
 
 	costs                  bool    // requests in its tier had costs other than 1
 	costInTier, costOfFlow float64 // their costs
 
 	weight      float64 // of its flow
-	least, most float64 // share that its flow was entitled to
+	least, most float64 // its flow's entitled share
 
 	user   userWait // of its user, where tenants have users
 	ofUser int      // requests that went before it, of its user and tier
 }
 
-// userWait is what its user was entitled to.
+// userWait is the entitled share of its user.
 type userWait struct {
 	name                string
 	weight, least, most float64
@@ -55,7 +55,7 @@ func (w *waiting) note(f dispatch.FlowState) {
 			w.user = userWait{name: u.User, least: 1}
 		}
 		w.user.weight, w.user.least, w.user.most = u.Weight, min(w.user.least, u.Entitled), max(w.user.most, u.Entitled)
-		if u.Capped { // FlowState.Why names the tenant's cap also where each of its users is at its own
+		if u.Capped { // FlowState.Why names the tenant's cap even if only all its users' caps are reached
 			why = userCap
 		}
 	}
@@ -71,10 +71,10 @@ func (w *waiting) note(f dispatch.FlowState) {
 	}
 }
 
-// userCap is the reason of a wait for the cap of the request's own user.
+// userCap is the reason for a wait for the user's own cap.
 const userCap = "user cap"
 
-// waitsFor says in words what FlowState.Why means.
+// waitsFor has the meanings of FlowState.Why in words.
 var waitsFor = map[string]string{
 	userCap:       "since its user had as many requests in flight as it may have",
 	"stock":       "for the stock to fall below the lower bound, and for its turn",
@@ -85,7 +85,7 @@ var waitsFor = map[string]string{
 	"spacing":     "for the time between two releases",
 }
 
-// wentBefore notes that r went while the request waited.
+// wentBefore notes that r was granted while the request waited.
 func (e *explanation) wentBefore(r *request) {
 	w, right := &e.waiting, e.rightOf(r)
 	if w.rights[right] == 0 {
@@ -121,7 +121,7 @@ func (e *explanation) wentBefore(r *request) {
 	w.before = append(w.before, fmt.Sprintf("  request %s of flow %q, tier %s,%s: %s", e.called(r), r.Flow(), e.tierName(r.Tier()), after, right))
 }
 
-// rightOf says by which right r goes before the request.
+// rightOf names the right by which r goes before the request.
 func (e *explanation) rightOf(r *request) string {
 	own, sameTier := e.request, r.Tier() == e.request.Tier()
 	sameFlow := r.Flow() == own.Flow()
@@ -166,21 +166,21 @@ func (e *explanation) rightOf(r *request) string {
 	}
 }
 
-// overtook reports whether r has overtaken a request, or any if that is nil, in the event.
+// overtook reports whether r overtook a request in this event; nil: any request.
 func (e *explanation) overtook(r, request *request) bool {
 	return slices.ContainsFunc(e.machine.Overtaken(), func(o dispatch.Overtaken) bool {
 		return o.By == &r.Waiter && (request == nil || o.Waiter == &request.Waiter)
 	})
 }
 
-// sameLine reports whether r and the request are of one tier and class, in which no weights decide between them: they are
-// of one flow, or the discipline is none.
+// sameLine reports whether r and the request have one tier and class, and no weights decide between them: they are of
+// one flow, or the discipline is none.
 func (e *explanation) sameLine(r *request) bool {
 	own := e.request
 	return r.Tier() == own.Tier() && e.classOf(r) == e.classOf(own) && (r.Flow() == own.Flow() && e.sameUser(r) || e.oneFlow())
 }
 
-// sameUser reports whether r, which is of the request's tenant, is of its user too; true where tenants have no users.
+// sameUser reports whether r, of the request's tenant, is also of its user; true if tenants have no users.
 func (e *explanation) sameUser(r *request) bool {
 	for depth := range e.machine.Config().Queue.Levels - 1 {
 		if under(r.Path(), depth) != under(e.request.Path(), depth) {
@@ -190,7 +190,7 @@ func (e *explanation) sameUser(r *request) bool {
 	return true
 }
 
-// under returns the key of a flow under another one.
+// under returns the key of a path's flow at a depth, such as a tenant's user.
 func under(p *fairqueue.Path, depth int) string {
 	if p == nil || depth >= len(p.Under) {
 		return ""
@@ -198,7 +198,7 @@ func under(p *fairqueue.Path, depth int) string {
 	return p.Under[depth]
 }
 
-// oneFlow reports whether all requests of a class are one flow, whatever they name.
+// oneFlow reports whether all requests of a class are one flow, whatever flow they name.
 func (e *explanation) oneFlow() bool { return e.machine.Config().Queue.Discipline == fairqueue.OneFlow }
 
 // byArrival reports whether arrival alone orders the requests of the request's line.
@@ -243,8 +243,8 @@ func (e *explanation) ranksAbove(a, b int) bool {
 	return false
 }
 
-// sayWait tells the obstacles of the request, the requests that went before it, and its flow's part. It then starts
-// over, since the request may wait again.
+// sayWait tells the request's obstacles, the requests that went first, and its flow's part. Then it starts over: the
+// request may wait again.
 func (e *explanation) sayWait() {
 	w := &e.waiting
 	if len(w.reasons) > 0 {
@@ -279,7 +279,7 @@ func (e *explanation) sayWait() {
 	e.waiting = newWaiting()
 }
 
-// entitled tells the share that the flow was entitled to, which changes as other flows come and go.
+// entitled tells the flow's entitled share, which changes as other flows come and go.
 func (w *waiting) entitled() string { return span(w.least, w.most) }
 
 // span returns two shares in words, as one if they are the same.

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// A file is a line that identifies it, followed by chunks: a header, a checkpoint, the segments after it, and an end. A
-// chunk consists of its kind, the length of its content, a checksum and the content. The checksum also covers that of the
-// chunk before, so that no chunk can be removed or inserted unnoticed. It is no signature: the writer of a file can
+// A file is an identifying line, followed by chunks: a header, a checkpoint, the segments after it, and an end. A chunk
+// consists of its kind, the length of its content, a checksum and the content. The checksum also covers the previous
+// chunk's checksum, so removed or inserted chunks are noticed. It is not a signature: the writer of a forged file can
 // make every checksum right.
 
 const magic = "weir recording 3\n"
@@ -29,13 +29,13 @@ const (
 	chunkEnd        = 'e'
 )
 
-// mostContent is the length of the longest content by a chunk's kind, in bytes. A recorder's segments are much shorter,
-// unless an event in one has a large configuration or pool.
+// mostContent is the largest length of a chunk's content in bytes, by its kind. A recorder's segments are much shorter,
+// unless an event has a large configuration or pool.
 var mostContent = map[byte]uint32{
 	chunkHeader: 64 << 20, chunkCheckpoint: 1 << 30, chunkSegment: 64 << 20, chunkEnd: 0,
 }
 
-// chunkHead is the number of bytes of a chunk before its content.
+// chunkHead is the size in bytes of a chunk before its content.
 const chunkHead = 1 + 4 + 4
 
 var order = binary.BigEndian
@@ -44,17 +44,17 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // header is the content of a file's first chunk.
 type header struct {
-	// Base is the time to which all times in the file are relative.
+	// Base is the time that all times in the file are relative to.
 	Base time.Time `json:"base"`
 	// Event is the number of events before the checkpoint.
 	Event uint64 `json:"event"`
-	// Config is the configuration that the machine was made with.
+	// Config is the configuration at the machine's creation.
 	Config dispatch.Config `json:"config"`
 	// Hidden is true if the keys of flows are hashes.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// file is a file that is being written.
+// file is a file being written.
 type file struct {
 	out  []byte
 	last uint32 // checksum of the last chunk
@@ -85,7 +85,7 @@ func checksum(last uint32, kind byte, content []byte) uint32 {
 	return crc32.Update(crc32.Update(last, castagnoli, head), castagnoli, content)
 }
 
-// fileReader reads a file one chunk at a time, so that it needs memory for a single one.
+// fileReader reads a file chunk by chunk, so it needs memory for one chunk only.
 type fileReader struct {
 	in         *bufio.Reader
 	chunks     int    // number of chunks read
@@ -100,7 +100,7 @@ var (
 	errTruncated   = errors.New("the recording is cut off")
 )
 
-// openFile reads the beginning of a file, up to its checkpoint. It reads no more than the first line of something else.
+// openFile reads the beginning of a file, up to its checkpoint. Of any other input it reads only the first line.
 func openFile(in io.Reader) (*fileReader, error) {
 	f := &fileReader{in: bufio.NewReaderSize(in, segmentSize)}
 	line := make([]byte, len(magic))
@@ -162,7 +162,7 @@ func (f *fileReader) next() (kind byte, content []byte, err error) {
 	case size > most:
 		return 0, nil, f.broken(fmt.Sprintf("it has %d bytes, more than %d", size, most))
 	}
-	var buf bytes.Buffer // grows with the bytes that are there, not with those announced
+	var buf bytes.Buffer // grows with the bytes present, not with those announced
 	if _, err := io.CopyN(&buf, f.in, int64(size)); err != nil {
 		return 0, nil, truncated(err)
 	}
@@ -177,7 +177,7 @@ func (f *fileReader) broken(why string) error {
 	return fmt.Errorf("chunk %d of the recording is broken: %s", f.chunks-1, why)
 }
 
-// truncated returns errTruncated for the end of the input, and other errors of reading as they are.
+// truncated returns errTruncated for the end of the input, and other read errors unchanged.
 func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errTruncated

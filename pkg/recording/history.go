@@ -13,24 +13,23 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// History is what happened to a machine from outside, as its recording tells it: enough to ask what another configuration
-// would have made of it.
+// History is the input of a machine, from its recording: enough to ask how another configuration would have done.
 type History struct {
 	// From and To are the times of the first and the last event.
 	From, To time.Time
-	// Config and Scheduling are the configuration at the beginning, Configs its changes, by time.
+	// Config and Scheduling are the configuration at the beginning; Configs are its changes, by time.
 	Config     dispatch.Config
 	Scheduling scheduling.Config
 	Configs    []ConfigChange
 	// Hidden is true if the keys of flows are hashes.
 	Hidden bool
-	// Grants is the number of grants that were repeated, and Refused that of requests that were refused before they arrived.
+	// Grants is the number of repeated grants, and Refused the number of requests refused before they arrived.
 	Grants, Refused int
-	// Visits are the requests in the order of their arrival. Those that were there at the beginning arrive at From.
+	// Visits are the requests in order of arrival. Requests already there at the beginning arrive at From.
 	Visits []*Visit
-	// Changes are the changes of the endpoints, by time. The first one is the pool at the beginning.
+	// Changes are the changes of the endpoints, by time. The first is the pool at the beginning.
 	Changes []PoolChange
-	// Reports are those of the engines, by time.
+	// Reports are the engines' reports, by time.
 	Reports []Report
 }
 
@@ -40,20 +39,19 @@ type Visit struct {
 	Arrival  dispatch.Arrival // without its owner and its placement
 	Placed   *scheduling.Recalled
 	PassedOn bool
-	// Present is true if it was there at the beginning, and Running if it was at an engine then. Waited is the time that it had
-	// waited before.
+	// Present is true if the request was there at the beginning, and Running if it was at an engine then. Waited is its
+	// wait before.
 	Present, Running bool
 	Waited           time.Duration
-	// Dispatched, FirstByte and Ended, the last two of which may be as early as the event before them, are when it was sent
-	// to an engine, when its answer began, and when it ended, in whatever way; zero: not until the end of the recording, or
-	// not at all.
+	// Dispatched, FirstByte and Ended are the times at which it was sent to an engine, its answer began, and it ended
+	// in any way; zero: not within the recording. FirstByte and Ended may be as early as the event before.
 	Dispatched, FirstByte, Ended time.Time
 	// Outcome is how it ended.
 	Outcome dispatch.Outcome
-	// Expected is what it was charged once it was granted, because its engine was taken to have its prompt cached; 0: no less
-	// than its arrival says.
+	// Expected is its lower charge at the grant, for a prompt expected in the engine's cache; 0: the charge at its
+	// arrival.
 	Expected fairqueue.Cost
-	// Cost is what it has cost, or fairqueue.UnknownCost.
+	// Cost is its actual cost, or fairqueue.UnknownCost.
 	Cost fairqueue.Cost
 }
 
@@ -72,15 +70,15 @@ type PoolChange struct {
 	Foreign  []stock.Foreign
 }
 
-// Report is what an engine has said of itself.
+// Report is an engine's report of itself.
 type Report struct {
 	At       time.Time
 	Endpoint dispatch.Endpoint
 	Signals  dispatch.Signals
 }
 
-// History replays a recording and returns what happened. It takes memory in proportion to the recording. What Replay says
-// about differences and forged files holds here too; with such an error, the history ends at the difference.
+// History replays a recording and returns its history. It takes memory in proportion to the recording. Replay's errors
+// and its warning about forged files apply; at a difference, the history ends.
 func (f *Format) History(in io.Reader) (h *History, err error) {
 	p, file, err := f.open(in)
 	if err != nil {
@@ -112,11 +110,11 @@ func (f *Format) History(in io.Reader) (h *History, err error) {
 type historian struct {
 	*player
 	history  History
-	byNumber map[uint64]*Visit // of those that may have further events
-	latest   time.Time         // of the last event that has a time
+	byNumber map[uint64]*Visit // requests that may have further events
+	latest   time.Time         // of the last event with a time
 }
 
-// at returns the time of the event; one that needs none has that of the event before it.
+// at returns the time of the event; an event without one has the time of the event before.
 func (w *historian) at() time.Time {
 	if !w.now.IsZero() {
 		w.latest = w.now
@@ -173,20 +171,20 @@ func (w *historian) add(r *request, a *dispatch.Arrival) *Visit {
 	return v
 }
 
-// visit returns what is known of a request.
+// visit returns the Visit of a request.
 func (w *historian) visit(r *dispatch.Waiter) *Visit {
 	if v := w.byNumber[r.Number()]; v != nil {
 		return v
 	}
-	return new(Visit) // it was over before the recording begins
+	return new(Visit) // it ended before the recording begins
 }
 
-// arrived implements watcher. A request has no number before the machine decides on it: it is the next one.
+// arrived implements watcher. The request has no number before the machine decides on it; it will have the next one.
 func (w *historian) arrived(r *request, a *dispatch.Arrival) {
 	w.byNumber[w.machine.Arrived()+1] = w.add(r, a)
 }
 
-// refusedEarly implements watcher: another configuration would have refused it, too.
+// refusedEarly implements watcher. Another configuration would have refused it, too.
 func (w *historian) refusedEarly(*dispatch.Refusal) { w.history.Refused++ }
 
 // configured implements watcher.

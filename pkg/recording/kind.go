@@ -5,10 +5,10 @@ type kind uint8
 
 // The kinds. The numbers are part of the format.
 const (
-	arrive    kind = iota + 1 // a request has arrived: the next number is its
+	arrive    kind = iota + 1 // a request has arrived; it has the next number
 	passOn                    // the same, for one that does not queue
 	told                      // a granted request knows its destination
-	cancel                    // a client is gone, or its deadline over
+	cancel                    // a client is gone, or its deadline has passed
 	firstByte                 // an answer's headers go on to the client
 	served                    // another endpoint serves the request
 	complete                  // a lease is settled
@@ -16,23 +16,23 @@ const (
 	backends                  // the endpoints have changed
 	configure                 // the configuration has changed
 	drain                     // the program is shutting down
-	advance                   // what was due is done
+	advance                   // the timer has fired
 	preempt                   // the preemptor's client is still there
 	gone                      // it is not
 	failed                    // the event has panicked
-	noted                     // something beside it has
-	verdict                   // what became of a request
-	foreign                   // the stock of others at the backends has changed
+	noted                     // a panic outside the machine
+	verdict                   // the result for a request
+	foreign                   // the foreign stock at the backends has changed
 	signals                   // an engine's signals have changed
-	raised                    // a request costs more than was thought
-	trueUp                    // what a request has really cost is known
+	raised                    // a request costs more than estimated
+	trueUp                    // the actual cost of a request is known
 	answered                  // a lease is settled, and its engine has answered
 	prefilled                 // a prefill engine has read a prompt
-	rated                     // what was known at the prefill engines of the prompt of the next arrival
-	prompted                  // the ring of the next arrival, and the length of its prompt
-	metered                   // what the next arrival asks of its tenant's quota
+	rated                     // the ratings of the prefill engines for the next arrival's prompt
+	prompted                  // the ring and prompt length of the next arrival
+	metered                   // the next arrival's tokens in its tenant's quota
 	titled                    // the role of the next arrival
-	used                      // what a request has used of it
+	used                      // the tokens that a request has used of its tenant's quota
 	numKinds
 )
 
@@ -57,7 +57,7 @@ func (k kind) String() string {
 // follows reports whether a record belongs to the event of the record before it.
 func (k kind) follows() bool { return k == preempt || k == gone || k == failed || k == verdict }
 
-// precedes reports whether a record only says more of the next arrival.
+// precedes reports whether a record only adds to the next arrival.
 func (k kind) precedes() bool { return k == rated || k == prompted || k == metered || k == titled }
 
 // timed is set in a record's first byte, beside its kind, if a time follows.
@@ -67,7 +67,7 @@ const timed = 0x80
 const (
 	isKnown = 1 << iota
 	isUtilised
-	isUnloaded // what it states of models that are not loaded is another than before
+	isUnloaded // its statement of models that are not loaded has changed
 )
 
 // Flags of an arrival, in the byte after its time.

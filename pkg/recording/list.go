@@ -15,17 +15,18 @@ import (
 
 // Listed is one request of a recording, in short.
 type Listed struct {
-	Number uint64 // 0: it was refused before it arrived
+	Number uint64 // 0: refused before it arrived
 	ID     string
 	Flow   string
 	Tier   string
-	// At is when it arrived, and Until when it was decided on last: the zero time, for At, is before the recording.
+	// At is the time of its arrival, and Until that of the last decision on it. A zero At is before the recording.
 	At, Until time.Time
-	// Waited is the time in the queue. Outcome is how it ended, decision.Waiting or decision.InFlight.
+	// Waited is the time in the queue. Outcome is its outcome, decision.Waiting or decision.InFlight.
 	Waited   time.Duration
 	Outcome  string
 	Endpoint string // its address; "": it went nowhere
-	// Service is the time from the last decision to the end of the answer; 0 unless it was dispatched and has ended.
+	// Service is the time from the last decision to the end of the answer; 0 unless the request was dispatched and has
+	// ended.
 	Service time.Duration
 }
 
@@ -36,8 +37,8 @@ type List struct {
 	Requests []Listed // by arrival
 }
 
-// List lists the requests of a recording of these flows; nil: of all. It takes memory in proportion to the recording. What
-// Replay says about differences and forged files holds here too.
+// List lists a recording's requests of these flows; nil: of all flows. It takes memory in proportion to the recording.
+// Replay's errors and its warning about forged files apply.
 func (f *Format) List(in io.Reader, flows []string) (l *List, err error) {
 	p, file, err := f.open(in)
 	if err != nil {
@@ -67,14 +68,14 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// Between returns the list of the requests that were waiting or decided on between two times.
+// Between returns the list with the requests that waited or were decided on between two times.
 func (l *List) Between(from, to time.Time) *List {
 	short := *l
 	short.Requests = slices.DeleteFunc(slices.Clone(l.Requests), func(r Listed) bool { return r.Until.Before(from) || r.At.After(to) })
 	return &short
 }
 
-// Slowest returns the requests that arrived and waited longest, at most so many, the slowest first.
+// Slowest returns the arrived requests with the longest waits, the longest first, and at most most.
 func (l *List) Slowest(most int) []Listed {
 	slow := slices.DeleteFunc(slices.Clone(l.Requests), func(r Listed) bool { return r.Number == 0 })
 	slices.SortStableFunc(slow, func(a, b Listed) int { return cmp.Compare(b.Waited, a.Waited) })
@@ -86,12 +87,12 @@ type lister struct {
 	*player
 	flows    []string // nil: all
 	requests []Listed
-	live     map[uint64]int // index in requests, of those that may change
+	live     map[uint64]int // indices of the requests that may change
 	tiers    map[int]string // names
 	latest   time.Time
 }
 
-// at returns the time of the event; one that needs none has that of the event before it.
+// at returns the time of the event; an event without one has the time of the event before.
 func (w *lister) at() time.Time {
 	if !w.now.IsZero() {
 		w.latest = w.now
@@ -133,7 +134,7 @@ func (w *lister) tierOf(id int) string {
 	return name
 }
 
-// arrived implements watcher. A request has no number before the machine decides on it: it is the next one.
+// arrived implements watcher. The request has no number before the machine decides on it; it will have the next one.
 func (w *lister) arrived(r *request, a *dispatch.Arrival) {
 	if w.wants(a.Flow) {
 		number := w.machine.Arrived() + 1
@@ -172,7 +173,7 @@ func (w *lister) decided(r *request, v ruling) {
 	}
 }
 
-// completed implements watcher. Until stays: the request was decided on when it was dispatched.
+// completed implements watcher. Until stays: the dispatch was the last decision on the request.
 func (w *lister) completed(r *dispatch.Waiter, _ fairqueue.Cost) {
 	if i, listed := w.live[r.Number()]; listed && r.Stage() != dispatch.StageEnded {
 		x := &w.requests[i]

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// begin reads the rest of an event's record and tells the machine of the event.
+// begin reads the rest of an event's record and passes the event to the machine.
 func (p *player) begin(k kind, now time.Time) error {
 	m := p.machine
 	switch k {
@@ -99,7 +99,7 @@ func (p *player) begin(k kind, now time.Time) error {
 	}
 }
 
-// unloaded reads what an engine states of models that are not loaded.
+// unloaded reads an engine's statement of models that are not loaded.
 func (p *player) unloaded() *scheduling.Unloaded {
 	if !p.in.flag() {
 		return nil
@@ -111,7 +111,7 @@ func (p *player) unloaded() *scheduling.Unloaded {
 	return s
 }
 
-// adapters reads what an engine states of its adapters.
+// adapters reads an engine's statement of its adapters.
 func (p *player) adapters(e dispatch.Endpoint) *scheduling.AdapterState {
 	if p.in.flag() { // as before
 		return p.board.AdapterState(e)
@@ -126,7 +126,7 @@ func (p *player) adapters(e dispatch.Endpoint) *scheduling.AdapterState {
 	return s
 }
 
-// call calls the machine. If it panics, the next record must be that of a panic.
+// call calls the machine. If the machine panics, the next record must be a panic's.
 func (p *player) call(part func()) error {
 	if p.in.broken {
 		return errBroken
@@ -143,7 +143,7 @@ func (p *player) call(part func()) error {
 	return nil
 }
 
-// resume repeats a record that belongs to the event before it.
+// resume repeats a record of the event before it.
 func (p *player) resume(k kind, now time.Time) error {
 	m := p.machine
 	if k == failed {
@@ -190,7 +190,7 @@ func (p *player) about(part func(*request)) error {
 	return p.call(func() { part(r) })
 }
 
-// held is about for an event of a lease; it calls part with the request's lease, if it holds one.
+// held is about for an event of a lease: it calls part with the request's lease, if any.
 func (p *player) held(part func(*dispatch.Lease)) error {
 	return p.about(func(r *request) {
 		if l := r.Lease(); l != nil {
@@ -199,7 +199,7 @@ func (p *player) held(part func(*dispatch.Lease)) error {
 	})
 }
 
-// complete repeats a completion, with the engine's answer or without.
+// complete repeats a completion, with or without the engine's answer.
 func (p *player) complete(k kind, now time.Time) error {
 	return p.held(func(l *dispatch.Lease) {
 		w := l.Waiter()
@@ -269,11 +269,11 @@ func (p *player) arrive(k kind, now time.Time) error {
 	return err
 }
 
-// The smallest numbers of bytes that an endpoint's cached tokens, a ranked endpoint, a backend, and the stock of others
-// at one take.
+// The smallest sizes in bytes of an endpoint's cached tokens, a ranked endpoint, a backend, and a backend's foreign
+// stock.
 const leastCached, leastNear, leastBackend, leastForeign = 2, 1, 3, 3
 
-// ratings reads what was known of a request's prompt.
+// ratings reads the ratings of a request's prompt.
 func (p *player) ratings() *scheduling.Ratings {
 	r := &scheduling.Ratings{Prompt: p.in.signed(), Floor: p.in.signed()}
 	if r.Prompt < 0 {
@@ -335,7 +335,7 @@ func (p *player) backends(now time.Time) error {
 	return err
 }
 
-// others reads the stock of others at some of the backends.
+// others reads the foreign stock at some of the backends.
 func (p *player) others() []stock.Foreign {
 	changes := make([]stock.Foreign, 0, p.in.count(leastForeign))
 	for range cap(changes) {

@@ -13,7 +13,7 @@ import (
 // poolChange is the difference between two snapshots.
 type poolChange struct {
 	Version uint64                  `json:"version"`
-	Set     []scheduling.Endpoint   `json:"set,omitempty"` // new ones, and those that have changed
+	Set     []scheduling.Endpoint   `json:"set,omitempty"` // new and changed ones
 	Removed []scheduling.EndpointID `json:"removed,omitempty"`
 }
 
@@ -67,7 +67,7 @@ func (c *poolChange) apply(before *scheduling.Snapshot) *scheduling.Snapshot {
 	return scheduling.NewSnapshot(c.Version, endpoints)
 }
 
-// change writes the difference between the board's snapshot and the one written last, or nothing if they are the same.
+// change writes the difference between the board's snapshot and the one written last, or nothing if they are equal.
 func (r *Recorder) change() {
 	now := r.board.Snapshot()
 	if now == r.pool {
@@ -76,7 +76,7 @@ func (r *Recorder) change() {
 	}
 	text, err := json.Marshal(changeOf(r.pool, now))
 	if err != nil {
-		panic(err) // there is nothing in it that JSON does not know
+		panic(err) // JSON can encode all of it
 	}
 	r.pool = now
 	r.bytes(text)
@@ -96,7 +96,7 @@ func configurationText(d dispatch.Config, s scheduling.Config) []byte {
 	return text
 }
 
-// hidden returns the configuration with the keys of flows as they are recorded.
+// hidden returns the configuration with the flows' keys as recorded.
 func (r *Recorder) hidden(cfg dispatch.Config) dispatch.Config {
 	if r.hide == nil {
 		return cfg
@@ -104,7 +104,7 @@ func (r *Recorder) hidden(cfg dispatch.Config) dispatch.Config {
 	return HiddenConfig(cfg, r.hide)
 }
 
-// HiddenConfig returns the configuration as a recorder that hides the keys of flows records it.
+// HiddenConfig returns the configuration with each flow's key replaced by hide, as recorded.
 func HiddenConfig(cfg dispatch.Config, hide func(string) string) dispatch.Config {
 	cfg.Queue.Weights = rekeyed(cfg.Queue.Weights, hide)
 	cfg.Queue.FlowCapacities = rekeyed(cfg.Queue.FlowCapacities, hide)

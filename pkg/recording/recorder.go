@@ -15,13 +15,13 @@ type Recorder struct {
 	segment
 	board *scheduling.Board
 	hide  func(string) string  // returns the text to record for a flow's key; nil for the key itself
-	own   *dispatch.Waiter     // the request that the current event is about, if its verdict is recorded
-	pool  *scheduling.Snapshot // the snapshot that was recorded last
+	own   *dispatch.Waiter     // the current event's request, if its verdict is recorded
+	pool  *scheduling.Snapshot // the last recorded snapshot
 
 	*follower // has a lock of its own
 }
 
-// event begins the record of an event. If the current segment is full, it ends first.
+// event begins the record of an event. A full segment ends first.
 func (r *Recorder) event(k kind, now time.Time) {
 	if len(r.buf) >= segmentSize {
 		r.Seal()
@@ -37,14 +37,13 @@ func (r *Recorder) Seal() {
 	}
 }
 
-// about begins the record of an event that is about w.
+// about begins the record of an event about w.
 func (r *Recorder) about(k kind, now time.Time, w *dispatch.Waiter) {
 	r.event(k, now)
 	r.number(w.Number())
 }
 
-// Arrive records an arrival or, with passedOn, a request that does not queue. id is the request's ID in logs; it may be
-// empty.
+// Arrive records an arrival or, with passedOn, a request that does not queue. id is the request's ID in logs, or empty.
 func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival, id string, passedOn bool) {
 	k := arrive
 	if passedOn {
@@ -117,7 +116,7 @@ func (r *Recorder) Arrive(now time.Time, w *dispatch.Waiter, a dispatch.Arrival,
 	r.buf[flags] |= r.id(id)
 }
 
-// ratings writes the knowledge of a request's prompt before its arrival.
+// ratings writes the ratings of a request's prompt before its arrival.
 func (r *Recorder) ratings(ratings *scheduling.Ratings) {
 	if ratings.Watched {
 		r.signed(^ratings.Prompt)
@@ -143,7 +142,7 @@ func (r *Recorder) Told(w *dispatch.Waiter) {
 	}
 }
 
-// Cancel records that a request's client has gone or its deadline is over. A Cancel without effect is not recorded.
+// Cancel records that a request's client has gone or its deadline has passed. A Cancel without effect is not recorded.
 func (r *Recorder) Cancel(now time.Time, w *dispatch.Waiter, o dispatch.Outcome) {
 	if w.Stage() != dispatch.StageWaiting && w.Stage() != dispatch.StageGranted {
 		r.nothing()
@@ -154,10 +153,10 @@ func (r *Recorder) Cancel(now time.Time, w *dispatch.Waiter, o dispatch.Outcome)
 	r.number(uint64(o))
 }
 
-// nothing must be called instead of event for an event that is not recorded, because it has no effect.
+// nothing is called instead of event for an event that has no effect, and so is not recorded.
 func (r *Recorder) nothing() { r.own = nil }
 
-// FirstByte records that the headers of an answer go on to the client.
+// FirstByte records that an answer's headers go on to the client.
 func (r *Recorder) FirstByte(l *dispatch.Lease) {
 	if w := l.Waiter(); w.Stage() == dispatch.StageSent {
 		r.about(firstByte, time.Time{}, w)
@@ -174,7 +173,7 @@ func (r *Recorder) Prefilled(now time.Time, l *dispatch.Lease) {
 	r.about(prefilled, now, w)
 }
 
-// ServedElsewhere records that another endpoint than the picked one has answered the request.
+// ServedElsewhere records that another endpoint than the picked one answered the request.
 func (r *Recorder) ServedElsewhere(now time.Time, l *dispatch.Lease, e dispatch.Endpoint, status int) {
 	w := l.Waiter()
 	if w.Stage() == dispatch.StageEnded {
@@ -210,7 +209,8 @@ func (r *Recorder) Answered(now time.Time, l *dispatch.Lease, cost fairqueue.Cos
 	r.number(uint64(a.RetryAfter))
 }
 
-// Backends records a change of the endpoints, with the stock of others there. The board must have the new ones already.
+// Backends records a change of the endpoints, with the foreign stock there. The board must have the new endpoints
+// already.
 func (r *Recorder) Backends(now time.Time, ready []stock.Backend, foreign []stock.Foreign) {
 	r.event(backends, now)
 	r.change()
@@ -223,13 +223,13 @@ func (r *Recorder) Backends(now time.Time, ready []stock.Backend, foreign []stoc
 	r.others(foreign)
 }
 
-// Foreign records the stock of others at some of the backends.
+// Foreign records the foreign stock at some of the backends.
 func (r *Recorder) Foreign(now time.Time, changes []stock.Foreign) {
 	r.event(foreign, now)
 	r.others(changes)
 }
 
-// others writes the stock of others at some of the backends.
+// others writes the foreign stock at some of the backends.
 func (r *Recorder) others(changes []stock.Foreign) {
 	r.number(uint64(len(changes)))
 	for _, f := range changes {
@@ -299,7 +299,7 @@ func (r *Recorder) TrueUp(now time.Time, l *dispatch.Lease, to fairqueue.Cost, t
 	r.cost(trueUp, now, l, to, tokens)
 }
 
-// Used records the number of tokens that a request has used of its tenant's quota.
+// Used records the tokens that a request has used of its tenant's quota.
 func (r *Recorder) Used(now time.Time, l *dispatch.Lease, tokens int64) {
 	w := l.Waiter()
 	if w.Lease() == nil {
@@ -333,10 +333,10 @@ func (r *Recorder) Drain(now time.Time) { r.event(drain, now) }
 // Advance records that the timer has fired.
 func (r *Recorder) Advance(now time.Time) { r.event(advance, now) }
 
-// Preempt records that the client of the preemptor is still there.
+// Preempt records that the preemptor's client is still there.
 func (r *Recorder) Preempt(now time.Time) { r.begin(preempt, now) }
 
-// PreemptorGone records that the client of the preemptor has gone, with the outcome o.
+// PreemptorGone records that the preemptor's client has gone, with outcome o.
 func (r *Recorder) PreemptorGone(now time.Time, o dispatch.Outcome) {
 	r.begin(gone, now)
 	r.number(uint64(o))
@@ -345,10 +345,10 @@ func (r *Recorder) PreemptorGone(now time.Time, o dispatch.Outcome) {
 // Failed records that the event has panicked.
 func (r *Recorder) Failed(now time.Time) { r.begin(failed, now) }
 
-// NoteFailure records a panic outside the machine that belongs to an event.
+// NoteFailure records an event's panic outside the machine.
 func (r *Recorder) NoteFailure() { r.event(noted, time.Time{}) }
 
-// Verdicts records the results of the event: for the request that it is about, then for others.
+// Verdicts records the results of the event: first for its own request, then for others.
 func (r *Recorder) Verdicts(others []*dispatch.Waiter) {
 	if r.own != nil {
 		r.verdict(r.own)

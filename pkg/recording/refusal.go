@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// Refuse records that a request has ended before it arrived, and when its client should retry.
+// Refuse records a request that ended before it arrived, and when its client should retry.
 func (r *Recorder) Refuse(now time.Time, f *dispatch.Refusal) {
 	r.event(refuse, now)
 	flags := len(r.buf)
@@ -37,7 +37,7 @@ func (p *player) refuse(now time.Time) error {
 	return nil
 }
 
-// id reads a request's ID in the form that flags say.
+// id reads a request's ID in the form given by flags.
 func (r *reader) id(flags byte) string {
 	switch {
 	case flags&hasUUID != 0:
@@ -48,7 +48,7 @@ func (r *reader) id(flags byte) string {
 	return ""
 }
 
-// refusalRecord returns the record of a request that was refused before it arrived.
+// refusalRecord returns the decision record of a request refused before it arrived.
 func refusalRecord(now time.Time, r *dispatch.Refusal) decision.Record {
 	return decision.Record{
 		ID: r.ID, Model: r.Model, Outcome: r.Outcome.String(), RetryAfter: r.RetryAfter.Seconds(),

@@ -2,14 +2,14 @@ package recording
 
 import "encoding/hex"
 
-// A request's ID is usually a UUID in lower case, which takes 16 bytes instead of 36.
+// A request's ID is usually a UUID in lower case: it is written as 16 bytes instead of 36.
 
 const (
 	uuidSize = 16
 	uuidText = len("01234567-89ab-cdef-0123-456789abcdef")
 )
 
-// uuidDigits has the index of the first of the two digits of each byte.
+// uuidDigits has the index of each byte's first digit.
 var uuidDigits = [uuidSize]uint8{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
 
 const noDigit = 0x80

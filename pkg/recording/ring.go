@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// segmentSize is the number of bytes at which a segment ends.
+	// segmentSize is the size in bytes at which a segment ends.
 	segmentSize = 64 << 10
-	// slack bounds how far the ring may exceed its limit while the follower is behind: a quarter of the limit, but at
-	// least leastSlack segments.
+	// slack bounds the ring's excess over its limit while the follower is behind: a quarter of the limit, but at least
+	// leastSlack segments.
 	slack, leastSlack = 4, 16
-	// segmentHead is the memory that a segment takes beside its content, in bytes.
+	// segmentHead is the memory of a segment besides its content, in bytes.
 	segmentHead = 64
 	// mostReserved bounds the memory that a ring takes before it has anything to keep, in bytes.
 	mostReserved = 16 << 20
 )
 
-// taken returns the number of bytes that a segment counts for in the ring.
+// taken returns the size in bytes that a segment counts for in the ring.
 func taken(segment []byte) int { return len(segment) + segmentHead }
 
-// errEnded is the error of a recording that was ended.
+// errEnded is the error of a recording that End has ended.
 var errEnded = errors.New("recording: it has been switched off")
 
-// errBehind is the error of a recording that has ended because its follower was too slow.
+// errBehind is the error of a recording that ended because its follower was too slow.
 var errBehind = errors.New("recording: the follower did not keep pace, and the recording has ended")
 
 // ring holds the latest segments, the oldest first. It is safe for concurrent use.
@@ -34,7 +34,7 @@ type ring struct {
 
 	mu       sync.Mutex
 	limit    int // bytes
-	shrinks  int // the size, while it is above a limit that was lowered; else 0
+	shrinks  int // the size, while it exceeds a lowered limit; else 0
 	segments [][]byte
 	size     int
 	spare    [][]byte
@@ -53,8 +53,8 @@ func (r *ring) reserve() {
 
 func newBuffer() []byte { return make([]byte, 0, segmentSize+segmentSize/8) }
 
-// push adds a segment and returns a buffer for the next one. A segment that was sealed early is copied, so that the
-// ring does not hold more memory than it counts.
+// push adds a segment and returns a buffer for the next one. A segment sealed early is copied, so the ring holds no
+// more memory than it counts.
 func (r *ring) push(segment []byte) (next []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *ring) lose(why error) {
 func (r *ring) wakeFollower() {
 	select {
 	case r.wake <- struct{}{}:
-	default: // it is about to look already
+	default: // the follower is already about to look
 	}
 }
 
@@ -128,7 +128,7 @@ func (r *ring) all() ([][]byte, error) {
 	return slices.Clone(r.segments), r.lost
 }
 
-// oldest removes and returns the oldest segment while the ring exceeds its limit; otherwise it returns nil.
+// oldest removes and returns the oldest segment if the ring exceeds its limit; otherwise it returns nil.
 func (r *ring) oldest() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// ruling is the result of an event for one request, as a verdict's record has it.
+// ruling is the content of a verdict's record: the result of an event for one request.
 type ruling struct {
 	stage    dispatch.Stage
 	endpoint dispatch.Endpoint // in StageGranted and StageSent

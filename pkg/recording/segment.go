@@ -8,9 +8,9 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A segment is a sequence of complete events. In it, a text or a constraint is written once, and later as its number. A
-// time is the difference to the time before it; the first is relative to the recording's base. So a segment can be read
-// by anybody who has the state at its beginning.
+// A segment is a sequence of complete events. In it, a text or constraint is written once, and later as its number. A
+// time is the difference to the time before; the first is relative to the recording's base. So the state at its
+// beginning suffices to read a segment.
 type segment struct {
 	buf         []byte
 	base        time.Time
@@ -23,7 +23,7 @@ type segment struct {
 	lastNumber     uint64
 }
 
-// textKey identifies a text: one that is hidden is another than the same text that is not, as a model's name may be a flow's.
+// textKey identifies a text. The same text hidden and not hidden has two keys: a model's name may also be a flow's.
 type textKey struct {
 	text   string
 	hidden bool
@@ -75,7 +75,7 @@ func (s *segment) bytes(b []byte) {
 	s.buf = append(s.buf, b...)
 }
 
-// text writes a text, as shown returns it: its number and, for the first time, the text.
+// text writes a text, replaced by shown: its number and, the first time, the text.
 func (s *segment) text(t string, shown func(string) string) {
 	key := textKey{t, shown != nil}
 	n, known := s.texts[key]
@@ -93,13 +93,13 @@ func (s *segment) text(t string, shown func(string) string) {
 	}
 }
 
-// isAdapter is set in the number of a constraint that has its needs, in the bits above, if its model is an adapter.
+// isAdapter is set in a constraint's number if its model is an adapter; the bits above are its needs.
 const isAdapter = 1
 
-// constraint writes the constraint of a query in the same way.
+// constraint writes a query's constraint like a text: its number and, the first time, the constraint.
 func (s *segment) constraint(r scheduling.Recalled) {
 	key := constraintKey{r.Model, r.Lane, r.Adapter, r.Confined, r.Needs}
-	if len(s.constraints) > 0 && key == s.lastConstraint { // as most of them are
+	if len(s.constraints) > 0 && key == s.lastConstraint { // as for most requests
 		s.number(s.lastNumber)
 		return
 	}
@@ -133,7 +133,7 @@ func (s *segment) constraint(r scheduling.Recalled) {
 // reader reads a segment.
 type reader struct {
 	in          []byte
-	at          int // the number of bytes read
+	at          int // number of bytes read
 	last        int64
 	texts       []string
 	constraints []scheduling.Recalled
@@ -195,7 +195,7 @@ func (r *reader) index(limit int) int {
 // outcome reads an outcome.
 func (r *reader) outcome() dispatch.Outcome { return dispatch.Outcome(r.index(dispatch.NumOutcomes)) }
 
-// count reads a number of things, each of which takes at least this many bytes.
+// count reads a number of things that take at least this many bytes each.
 func (r *reader) count(least int) int { return r.index((len(r.in)-r.at)/least + 1) }
 
 func (r *reader) fixed(n int) []byte {
