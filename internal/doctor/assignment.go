@@ -7,13 +7,13 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
-// assignment is a list of endpoints apart from its cluster.
+// assignment is a cluster's list of endpoints, stated apart from it.
 type assignment struct {
 	at   Path
 	list []endpoint
 }
 
-// assignments returns the lists of endpoints among resources, by the names of their clusters.
+// assignments returns the lists of endpoints among resources, by cluster name.
 func assignments(read reader, from []resource) map[string]assignment {
 	all := map[string]assignment{}
 	for _, r := range from {
@@ -26,7 +26,7 @@ func assignments(read reader, from []resource) map[string]assignment {
 	return all
 }
 
-// assign takes the cluster's endpoints, and reports whether they are there.
+// assign takes the cluster's endpoints from all, and reports whether it found them.
 func (c *cluster) assign(all map[string]assignment) bool {
 	name := c.config.GetEdsClusterConfig().GetServiceName()
 	if name == "" {
@@ -39,13 +39,13 @@ func (c *cluster) assign(all map[string]assignment) bool {
 	return ok
 }
 
-// endpointsFile returns the path of the file from which Envoy reads the cluster's endpoints; "" if there is none.
+// endpointsFile returns the path of the file with the cluster's endpoints; "" if there is none.
 func (c *cluster) endpointsFile() string {
 	return c.config.GetEdsClusterConfig().GetEdsConfig().GetPathConfigSource().GetPath()
 }
 
-// EndpointFiles returns the paths of the files that have endpoints which the configuration lacks, each once, as Envoy opens
-// them: relative to the directory where it was started. Assign takes their texts.
+// EndpointFiles returns the paths of the files with endpoints that the configuration lacks, each once. They are
+// relative to Envoy's working directory. Assign takes their texts.
 func (e *Envoy) EndpointFiles() []string {
 	var paths []string
 	for _, c := range e.clusters {
@@ -56,7 +56,8 @@ func (e *Envoy) EndpointFiles() []string {
 	return paths
 }
 
-// Assign gives the clusters that read their endpoints from a file those of its text: a DiscoveryResponse in YAML or JSON.
+// Assign gives the endpoints in a file's text to the clusters that read them from it. The text is a DiscoveryResponse
+// in YAML or JSON.
 func (e *Envoy) Assign(path string, text []byte) error {
 	documents, err := decode(text)
 	if err != nil {

@@ -7,7 +7,7 @@ func Checks() []Check {
 	return slices.Concat(envoyChecks(), clusterChecks())
 }
 
-// envoyChecks are those of an Envoy's configuration.
+// envoyChecks are the checks of an Envoy's configuration.
 func envoyChecks() []Check {
 	return []Check{
 		{

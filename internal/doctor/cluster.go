@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Cluster is what an apiserver has said about the objects that Weir depends on.
+// Cluster has an apiserver's answers about the objects that Weir depends on.
 type Cluster struct {
-	// Now is the time at which it said so.
+	// Now is the time of the answers.
 	Now time.Time
-	// Namespace is that of the pool, and Own that of Weir's pods.
+	// Namespace is the pool's namespace, and Own that of Weir's pods.
 	Namespace, Own string
 	Kinds          []Kind
 	Permissions    []Permission
 	Pool           Pool
 	Slice          Slice
 	Certificates   []Certificate
-	// Notes are what could not be asked.
+	// Notes are the questions that could not be asked.
 	Notes []string
 }
 
@@ -29,49 +29,50 @@ type Kind struct {
 	Group, Version, Resource string
 	// Needed means that Weir is not ready without it.
 	Needed bool
-	// Served are the versions that the apiserver has of it.
+	// Served are its versions that the apiserver serves.
 	Served []string
 }
 
-// Permission is a verb that Weir needs on a resource, and whether it may.
+// Permission is a verb that Weir needs on a resource, and whether Weir has it.
 type Permission struct {
 	Verb, Group, Resource, Namespace string
-	Name                             string // of the one object; empty: all
+	Name                             string // the one object's; empty: all
 	Allowed                          bool
 }
 
-// Pool is the pods among which Weir picks.
+// Pool is the set of pods that Weir picks from.
 type Pool struct {
-	// Object names what selects them: the InferencePool or the flag with the selector.
+	// Object names the source of the selector: the InferencePool or the flag.
 	Object string
 	// Missing means that there is no such InferencePool.
 	Missing bool
-	// Problem is what is wrong with its selector or ports; empty: nothing.
+	// Problem is the error in its selector or ports; empty: none.
 	Problem string
-	// Selector selects the pods, of which Matched are there, WithAddress have one, and Ready are ready.
+	// Selector selects the pods. Matched is the number of pods, WithAddress of those with an address, Ready of ready
+	// ones.
 	Selector                    string
 	Matched, WithAddress, Ready int
 }
 
-// Slice is the EndpointSlice in which the leader enters itself.
+// Slice is the EndpointSlice that the leader keeps.
 type Slice struct {
-	// Name is empty if there is no election, or no such slice is asked for.
+	// Name is empty without an election, or without such a slice.
 	Name string
-	// Missing means that there is none.
+	// Missing means that the slice does not exist.
 	Missing bool
-	// Service is the one that it leads for; empty: none.
+	// Service is the Service that the slice belongs to; empty: none.
 	Service string
-	// Pods are the pods that its entries name, and Addresses theirs.
+	// Pods are the pods named by its entries, and Addresses their addresses.
 	Pods, Addresses []string
-	// Leader is the pod that holds the Lease of the election; empty: none does. Lease is its name.
+	// Leader is the pod that holds the election's Lease; empty: none does. Lease is the Lease's name.
 	Leader, Lease string
 }
 
-// Certificate is a pair of certificate and key with which Weir serves, in PEM.
+// Certificate is a certificate and key that Weir serves with, in PEM.
 type Certificate struct {
-	// Where names the object or the directory.
+	// Where names its object or directory.
 	Where string
-	// Problem is why it cannot be read; empty: it could.
+	// Problem is the reason why it could not be read; empty: it was.
 	Problem string
 	// PEM is the chain, and Key its key.
 	PEM, Key []byte
@@ -91,10 +92,10 @@ func ExamineCluster(c Cluster) Report {
 	return r
 }
 
-// objectReporter takes what a check of a cluster has found: the object, what is there, and what should be.
+// objectReporter takes a finding in a cluster: the object, its state, and the correct state.
 type objectReporter func(where, found, change string)
 
-// clusterChecks are those of a cluster.
+// clusterChecks are the checks of a cluster.
 func clusterChecks() []Check {
 	return []Check{
 		{
@@ -140,7 +141,7 @@ func clusterChecks() []Check {
 	}
 }
 
-// kindVersions checks the resources that Weir reads. Those that name objectives and models may be absent.
+// kindVersions checks the resources that Weir reads. Resources that name objectives and models may be absent.
 func kindVersions(c Cluster, report objectReporter) {
 	for _, k := range c.Kinds {
 		found := fmt.Sprintf("served as %s", strings.Join(k.Served, ", "))
@@ -157,7 +158,7 @@ func kindVersions(c Cluster, report objectReporter) {
 	}
 }
 
-// permissions checks what Weir's service account may do.
+// permissions checks the permissions of Weir's service account.
 func permissions(c Cluster, report objectReporter) {
 	for _, p := range c.Permissions {
 		if p.Allowed {
@@ -176,7 +177,7 @@ func permissions(c Cluster, report objectReporter) {
 	}
 }
 
-// poolPods checks that the pool selects pods that can be used.
+// poolPods checks that the pool selects usable pods.
 func poolPods(c Cluster, report objectReporter) {
 	p := c.Pool
 	const labels = "metadata: { labels: … } (of the pods)"
@@ -194,7 +195,7 @@ func poolPods(c Cluster, report objectReporter) {
 	}
 }
 
-// leaderSlice checks that the one EndpointSlice names the leader and nobody else.
+// leaderSlice checks that the EndpointSlice names only the leader.
 func leaderSlice(c Cluster, report objectReporter) {
 	s := c.Slice
 	where := fmt.Sprintf("EndpointSlice %s/%s", c.Own, s.Name)
@@ -212,10 +213,11 @@ func leaderSlice(c Cluster, report objectReporter) {
 	}
 }
 
-// soon is the part of a certificate's life that is left when a renewal should have come.
+// soon is the divisor of a certificate's lifetime: with less than a tenth of it left, the certificate should have been
+// renewed.
 const soon = 10
 
-// certificates checks that each pair is one, and is valid now and for a while.
+// certificates checks that each certificate and key match, and are valid now and for a while.
 func certificates(c Cluster, report objectReporter) {
 	for _, own := range c.Certificates {
 		if own.Problem != "" {

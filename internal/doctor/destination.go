@@ -10,7 +10,7 @@ import (
 	overridev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/override_host/v3"
 )
 
-// override returns the cluster's policy that reads Weir's choice, and its place; nil if it has none.
+// override returns the cluster's policy that reads Weir's choice, and the policy's place; nil if there is none.
 func (c *cluster) override() (*overridev3.OverrideHost, Path) {
 	if c == nil {
 		return nil, nil
@@ -41,7 +41,7 @@ func (c *cluster) destinationHeaders() []string {
 	return names
 }
 
-// originalFailsOpen checks the filters before clusters that connect to any address.
+// originalFailsOpen checks the filters in front of clusters that connect to any address.
 func originalFailsOpen(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		if c := u.server(e); c != nil && c.originalHeader() != "" && u.config.GetFailureModeAllow() {
@@ -50,7 +50,7 @@ func originalFailsOpen(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// originalFallbacks checks that a cluster that takes one address gets one.
+// originalFallbacks checks that a cluster for single addresses gets single addresses.
 func originalFallbacks(e *Envoy, w Weir, report reporter) {
 	n := w.Document.Scheduling.Fallbacks
 	for _, c := range w.servers(e) {
@@ -60,11 +60,10 @@ func originalFallbacks(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// walking are the conditions of a retry policy with which Envoy goes on to the next endpoint of a list if the first refuses
-// connections.
+// walking are the retry conditions that make Envoy try the next endpoint of a list if the first refuses connections.
 var walking = []string{"connect-failure", "5xx", "gateway-error", "reset", "reset-before-request"}
 
-// retryPolicy checks that routes to which Weir names lists have retries, by which Envoy walks them.
+// retryPolicy checks that routes have retries if Weir names lists for them: by retries Envoy walks the list.
 func retryPolicy(e *Envoy, w Weir, report reporter) {
 	if w.Document.Scheduling.Fallbacks == 0 {
 		return
@@ -84,7 +83,7 @@ func retryPolicy(e *Envoy, w Weir, report reporter) {
 func (r *route) walks(c *cluster) bool {
 	action := r.config.GetRoute()
 	if action.GetRetryPolicyTypedConfig() != nil || r.host.GetRetryPolicyTypedConfig() != nil {
-		return true // who knows
+		return true // not known
 	}
 	for _, p := range []*routev3.RetryPolicy{action.GetRetryPolicy(), r.host.GetRetryPolicy(), c.options.GetRetryPolicy()} {
 		if p == nil {
@@ -115,7 +114,7 @@ func (w Weir) pools(e *Envoy) []*cluster {
 	return all
 }
 
-// endpointsOnlyInWeir checks that Envoy can follow Weir's choice.
+// endpointsOnlyInWeir checks that Envoy knows all endpoints of Weir.
 func endpointsOnlyInWeir(e *Envoy, w Weir, report reporter) {
 	pools := w.pools(e)
 	if w.Endpoints == nil || len(pools) == 0 {
@@ -141,7 +140,7 @@ func endpointsOnlyInWeir(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// endpointsOnlyInEnvoy checks that Weir uses and counts all servers.
+// endpointsOnlyInEnvoy checks that Weir knows all endpoints of Envoy.
 func endpointsOnlyInEnvoy(e *Envoy, w Weir, report reporter) {
 	if w.Endpoints == nil {
 		return
@@ -156,10 +155,10 @@ func endpointsOnlyInEnvoy(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// longestList is the number of addresses that a finding has.
+// longestList is the largest number of addresses in a finding.
 const longestList = 10
 
-// listed returns the names of a set, in order, and how many more there are.
+// listed returns the first names of a set, in order, and the number of further ones.
 func listed(set map[string]bool) string {
 	var names []string
 	for name := range set {

@@ -17,8 +17,8 @@
 // A check is a pure function from both to findings: it opens no file and uses no clock or network. It reads each
 // ext_proc filter with each route's overrides: those of the route configuration, virtual host, route and weighted
 // cluster (use.go). A finding has the stable identifier of its check, the place as a [Path], the value found, and the
-// correct line. A finding is only reported where the harm follows from the configuration; shipped files have none
-// (TestShippedFiles).
+// correct line. A finding is reported only if the harm follows from the configuration; the shipped files have no
+// findings (TestShippedFiles).
 //
 // [Checks] is the table of checks. docs/doctor.md has the same table (TestPage), and for each check the test that shows
 // the harm on a real Envoy. A new check needs such a test, one with a finding, and one with the nearest correct

@@ -34,7 +34,7 @@ type manager struct {
 	listenerAt Path
 	listener   *listenerv3.Listener
 	filters    []*filter
-	routes     []*route // nil if they are not in the text
+	routes     []*route // nil: not in the text
 }
 
 // filter is an HTTP filter of a connection manager, or of a cluster.
@@ -45,14 +45,14 @@ type filter struct {
 	config   proto.Message // nil: not known
 }
 
-// cluster is a cluster with what its extensions say.
+// cluster is a cluster with its extensions.
 type cluster struct {
 	at        Path
 	config    *clusterv3.Cluster
 	options   *httpv3.HttpProtocolOptions // nil: none
 	optionsAt Path
 	filters   []*filter // of upstream requests
-	parts     []string  // names of the clusters that it is made of
+	parts     []string  // names of the clusters that form it
 	endpoints []endpoint
 	listedAt  Path // of the localities of its endpoints
 	resolved  bool // the addresses of its endpoints are known
@@ -108,7 +108,7 @@ func build(r resources) *Envoy {
 	return e
 }
 
-// opened returns the message in an Any; nil if it is none, or of an unknown type.
+// opened returns the message in an Any; nil if there is none, or its type is unknown.
 func opened(a *anypb.Any) proto.Message {
 	if a == nil {
 		return nil
@@ -169,7 +169,7 @@ func filtersOf(at Path, list []*managerv3.HttpFilter, extensions map[string]prot
 	return filters
 }
 
-// newCluster returns a cluster with the endpoints that it has, or that are assigned to it.
+// newCluster returns a cluster with its own or assigned endpoints.
 func newCluster(at Path, config *clusterv3.Cluster, assigned map[string]assignment) *cluster {
 	c := &cluster{at: at, config: config, optionsAt: at.add("typed_extension_protocol_options", optionsKey)}
 	c.options, _ = opened(config.GetTypedExtensionProtocolOptions()[optionsKey]).(*httpv3.HttpProtocolOptions)
@@ -184,7 +184,7 @@ func newCluster(at Path, config *clusterv3.Cluster, assigned map[string]assignme
 	return c
 }
 
-// endpointsOf returns the endpoints of an assignment that have an IP address, and whether all have.
+// endpointsOf returns an assignment's endpoints with an IP address, and whether all have one.
 func endpointsOf(at Path, a *endpointv3.ClusterLoadAssignment) (list []endpoint, all bool) {
 	all = true
 	for i, locality := range a.GetEndpoints() {
@@ -204,7 +204,7 @@ func endpointsOf(at Path, a *endpointv3.ClusterLoadAssignment) (list []endpoint,
 	return list, all
 }
 
-// cluster returns the cluster of a name; nil if there is none.
+// cluster returns the named cluster; nil if there is none.
 func (e *Envoy) cluster(name string) *cluster {
 	for _, c := range e.clusters {
 		if c.config.GetName() == name {
@@ -214,7 +214,7 @@ func (e *Envoy) cluster(name string) *cluster {
 	return nil
 }
 
-// withParts returns the cluster of a name and those that it is made of.
+// withParts returns the named cluster and the clusters that form it.
 func (e *Envoy) withParts(name string) []*cluster {
 	c := e.cluster(name)
 	if c == nil {
@@ -234,7 +234,7 @@ func (c *cluster) isHTTP2() bool {
 	return c.options.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil || c.config.GetHttp2ProtocolOptions() != nil //nolint:staticcheck // it is deprecated, and still in use
 }
 
-// originalHeader returns the header that names the destination of an ORIGINAL_DST cluster; "" if the cluster takes none.
+// originalHeader returns the destination header of an ORIGINAL_DST cluster; "" if it reads none.
 func (c *cluster) originalHeader() string {
 	lb := c.config.GetOriginalDstLbConfig()
 	if c.config.GetType() != clusterv3.Cluster_ORIGINAL_DST || !lb.GetUseHttpHeader() {

@@ -1,8 +1,8 @@
 package doctor
 
 import (
-	// The extensions that a configuration may name without being reported as unknown: those that a check reads, those of the
-	// shipped files, and what gateways of the Gateway API write besides.
+	// The known extensions: those that a check reads, and those in the shipped files and in configurations by gateways
+	// of the Gateway API. All others are reported as unknown.
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/grpc/v3"

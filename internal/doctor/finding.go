@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Check is one trap.
+// Check is the check for one mistake.
 type Check struct {
-	// ID is its name, which never changes.
+	// ID is its name; it never changes.
 	ID string `json:"id"`
-	// Title says what is wrong.
+	// Title states the mistake.
 	Title string `json:"title"`
 	// Why is the harm.
 	Why string `json:"why"`
@@ -23,26 +23,26 @@ type Check struct {
 	cluster func(Cluster, objectReporter)
 }
 
-// Finding is a trap in a configuration.
+// Finding is a mistake in a configuration.
 type Finding struct {
 	Check
 	// Where is the place: a Path in Envoy's configuration, or an object of Kubernetes.
 	Where string `json:"where"`
-	// Line is the line of the text that has the place, from 1; 0: not known.
+	// Line is the line of Where in the text, from 1; 0: not known.
 	Line int `json:"line,omitempty"`
-	// Found is the value that is there.
+	// Found is the value found.
 	Found string `json:"found"`
-	// Change is the line that should be there.
+	// Change is the correct line.
 	Change string `json:"change"`
 }
 
-// Report has the findings, in the order of the checks, and what was not checked.
+// Report has the findings, in the order of the checks, and the checks that did not run.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Notes    []string  `json:"notChecked"`
 }
 
-// reporter takes what a check has found: the place, the value there, and the line that should be there.
+// reporter takes a finding: the place, the value found, and the correct line.
 type reporter func(at Path, found, change string)
 
 // Examine applies all checks to an Envoy's configuration.
@@ -55,7 +55,7 @@ func Examine(e *Envoy, w Weir) Report {
 		}
 		c.envoy(e, w, func(at Path, found, change string) {
 			f := Finding{Check: c, Where: at.String(), Found: found, Change: change}
-			if key := [3]string{c.ID, f.Where, change}; !said[key] { // several routes have it from one place
+			if key := [3]string{c.ID, f.Where, change}; !said[key] { // several routes share one place
 				said[key] = true
 				if !at.elsewhere() {
 					f.Line = e.lineOf(at)
@@ -78,7 +78,7 @@ func Examine(e *Envoy, w Weir) Report {
 	return r
 }
 
-// unknown returns what the checks need and was not given.
+// unknown returns the missing facts that checks need.
 func (w Weir) unknown(e *Envoy) []string {
 	if len(w.of(e, false)) == 0 {
 		return []string{"no ext_proc filter of Weir's is in use here: nothing was checked"}
@@ -98,5 +98,5 @@ func (w Weir) unknown(e *Envoy) []string {
 	return all
 }
 
-// seconds returns a duration as Envoy's configuration has it.
+// seconds returns a duration in the form of Envoy's configuration.
 func seconds(d time.Duration) string { return fmt.Sprintf("%gs", d.Seconds()) }

@@ -15,8 +15,8 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// clientDestination checks the headers that choose a server in the clusters of routes whose filter fails open. In fail-closed
-// no request goes on without Weir, which overwrites them.
+// clientDestination checks the headers that choose a server, on routes whose filter fails open. In fail-closed mode
+// Weir overwrites them in every request.
 func clientDestination(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		if !u.config.GetFailureModeAllow() {
@@ -30,8 +30,8 @@ func clientDestination(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// clientIdentity checks the headers that Weir's configuration names. The model may come from a hop before this Envoy where
-// nothing else could say it: the filter shows no bodies.
+// clientIdentity checks the headers named by Weir's configuration. If the filter shows no bodies, the model may come
+// from a hop before this Envoy.
 func clientIdentity(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		mode := u.config.GetProcessingMode().GetRequestBodyMode()
@@ -47,7 +47,7 @@ func clientIdentity(e *Envoy, w Weir, report reporter) {
 
 func removal(name string) string { return fmt.Sprintf("request_mutations: [{ remove: %s }]", name) }
 
-// guard returns the place where a header is to be removed: the mutations before the filter, or the filter itself.
+// guard returns the place for removing a header: the mutations before the filter, or the filter itself.
 func (u use) guard() Path {
 	for _, f := range u.manager.filters[:u.place] {
 		if _, ok := f.config.(*headerv3.HeaderMutation); ok {
@@ -57,8 +57,8 @@ func (u use) guard() Path {
 	return u.filter.at
 }
 
-// guards reports whether a client's header of this name, in lower case, does not reach the filter: something before it
-// removes or overwrites it.
+// guards reports whether something before the filter removes or overwrites a client's header of this name, in lower
+// case.
 func (u use) guards(name string) bool {
 	for _, early := range u.manager.config.GetEarlyHeaderMutationExtensions() {
 		if m, ok := opened(early.GetTypedConfig()).(*earlyv3.HeaderMutation); ok && takesAway(m.GetMutations(), name) {
@@ -82,7 +82,7 @@ func (u use) guards(name string) bool {
 	return false
 }
 
-// replaces reports whether a filter takes a client's header away, or puts a verified value in its place.
+// replaces reports whether a filter removes a client's header, or replaces it by a verified value.
 func replaces(config any, name string) bool {
 	is := func(header string) bool { return strings.EqualFold(header, name) }
 	switch config := config.(type) {

@@ -11,16 +11,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// emptyType is the type of the message that stands for one which cannot be read.
+// emptyType is the type of the message that replaces an unreadable one.
 const emptyType = "type.googleapis.com/google.protobuf.Empty"
 
-// typedStructs are the types of a message that has another's name and its content as an object.
+// typedStructs are the types that contain another message: its type name, and its content as an object.
 var typedStructs = map[string]bool{"xds.type.v3.TypedStruct": true, "udpa.type.v1.TypedStruct": true}
 
-// reader turns trees into messages. Fields that this version of Envoy's messages lacks are left out.
+// reader converts trees to messages. It omits fields unknown to this version of Envoy's messages.
 type reader struct{ notes *notes }
 
-// message reads a resource into a message, and reports whether it could.
+// message reads a resource into a message, and reports whether that succeeded.
 func (r reader) message(from resource, into proto.Message) bool {
 	tree, _ := r.resolved(from.tree, from.at, 0).(map[string]any)
 	if err := unmarshal(tree, into); err != nil {
@@ -30,11 +30,11 @@ func (r reader) message(from resource, into proto.Message) bool {
 	return true
 }
 
-// deepest is the most messages of which each is an Any in the one before: each is read as often as there are around it.
+// deepest is the greatest depth of Anys within Anys: a message at depth n is read n times.
 const deepest = 16
 
-// resolved returns a copy of a part of a tree in which each Any has a type that this program knows, and a content that its
-// type can have. Others become empty messages. The part is within so many messages; at 0 it is one itself.
+// resolved returns a copy of a part of a tree in which each Any has a known type and valid content. Others become empty
+// messages. within is the number of messages around the part; at 0 the part is itself a message.
 func (r reader) resolved(part any, at Path, within int) any {
 	switch part := part.(type) {
 	case []any:
@@ -64,13 +64,13 @@ func (r reader) resolved(part any, at Path, within int) any {
 		}
 		return object
 	case map[any]any:
-		return nil // keys that are no strings: no message of Envoy's has them
+		return nil // keys other than strings: no message of Envoy's has them
 	default:
 		return part
 	}
 }
 
-// known returns the tree of an Any if it can be read, and else that of an empty message.
+// known returns the tree of an Any if it is readable, otherwise that of an empty message.
 func (r reader) known(object map[string]any, url string, at Path) any {
 	name := url[strings.LastIndexByte(url, '/')+1:]
 	if typedStructs[name] {
@@ -104,7 +104,7 @@ func (r reader) known(object map[string]any, url string, at Path) any {
 	return object
 }
 
-// isWellKnown reports whether a type has a form of its own in JSON, below the key value.
+// isWellKnown reports whether a type has its own JSON form, under the key value.
 func isWellKnown(name string) bool { return strings.HasPrefix(name, "google.protobuf.") }
 
 func unmarshal(tree map[string]any, into proto.Message) error {

@@ -14,11 +14,11 @@ import (
 const (
 	defaultBreaker = 1024
 	defaultBuffer  = 1 << 20   // of a listener and of a cluster
-	upstreamMargin = 256 << 20 // with which no answer was seen to crash Envoy 1.40
+	upstreamMargin = 256 << 20 // with this much no answer crashed Envoy 1.40
 )
 
-// circuitBreakers checks the clusters of Weir and of the model servers. More than the default is asked for, and for Weir's at
-// least the room of the queue.
+// circuitBreakers checks the clusters of Weir and of the model servers: they need more than the default, and Weir's at
+// least the queue's capacity.
 func circuitBreakers(e *Envoy, w Weir, report reporter) {
 	check := func(c *cluster, priority corev3.RoutingPriority, least uint32) {
 		at, threshold := c.threshold(priority)
@@ -58,7 +58,7 @@ func circuitBreakers(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// threshold returns the circuit breakers of a priority and their place; nil: none are configured.
+// threshold returns a priority's circuit breakers and their place; nil: none are configured.
 func (c *cluster) threshold(priority corev3.RoutingPriority) (Path, *clusterv3.CircuitBreakers_Thresholds) {
 	at := c.at.add("circuit_breakers")
 	for i, t := range c.config.GetCircuitBreakers().GetThresholds() {
@@ -69,7 +69,7 @@ func (c *cluster) threshold(priority corev3.RoutingPriority) (Path, *clusterv3.C
 	return at, nil
 }
 
-// buffer returns the buffer filter that a use's requests have passed, with its limit and the limit's place; ok is false if
+// buffer returns the limit of the buffer filter that the requests have passed, and the limit's place; ok is false if
 // there is none.
 func (u use) buffer() (limit uint32, at Path, ok bool) {
 	for _, f := range u.manager.filters[:u.place] {
@@ -92,8 +92,8 @@ func (u use) buffer() (limit uint32, at Path, ok bool) {
 	return 0, nil, false
 }
 
-// bufferLimit checks the limits of the bodies that Weir would take: that of the buffer filter, or else that of the buffer in
-// which Envoy gathers a body for Weir.
+// bufferLimit checks Envoy's limit on the bodies for Weir: the buffer filter's, or else that of the buffer that gathers
+// them.
 func bufferLimit(e *Envoy, w Weir, report reporter) {
 	most := w.Document.Limits.MaxBodyBytes
 	for _, u := range w.of(e, false) {
@@ -109,7 +109,7 @@ func bufferLimit(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// gathered returns the size up to which Envoy gathers a request body, with the place and the key of the limit.
+// gathered returns the largest request body that Envoy gathers, and the limit's place and key.
 func (u use) gathered() (limit uint64, at Path, key string) {
 	const own = "request_body_buffer_limit"
 	if u.route != nil {
@@ -128,8 +128,8 @@ func (u use) gathered() (limit uint64, at Path, key string) {
 	return defaultBuffer, at, key2
 }
 
-// upstreamBuffer checks the clusters to which answers are streamed by ext_proc filters of upstream requests: Envoy 1.40 crashes
-// when the buffer of the stream's connection is full.
+// upstreamBuffer checks the clusters that get answers streamed by upstream ext_proc filters: Envoy 1.40 crashes when
+// the connection's buffer is full.
 func upstreamBuffer(e *Envoy, _ Weir, report reporter) {
 	for _, from := range e.clusters {
 		for _, f := range from.filters {

@@ -16,7 +16,7 @@ import (
 
 // Namespaces of metadata.
 const (
-	balancing   = "envoy.lb"             // the choice of an endpoint, and the one that served
+	balancing   = "envoy.lb"             // the chosen endpoint, and the one that served
 	subsetHint  = "envoy.lb.subset_hint" // the endpoints among which Weir may choose
 	weirs       = "weir"                 // the name of a request for the gate, and the fields of the access log
 	tokenUsage  = "envoy.ai.token_usage" // the usage of an answer
@@ -49,7 +49,7 @@ func metadataNotReceived(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// readsOnlyMetadata reports whether the cluster takes the destination from metadata and from no header.
+// readsOnlyMetadata reports whether the cluster takes the destination only from metadata.
 func (c *cluster) readsOnlyMetadata() bool {
 	policy, _ := c.override()
 	return policy != nil && len(c.destinationHeaders()) == 0 &&
@@ -86,7 +86,7 @@ func metadataNotForwarded(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// forwards reports a namespace that the filter does not send to Weir.
+// forwards reports a namespace unless the filter sends it to Weir.
 func (u use) forwards(typed bool, namespace, why string, report reporter) {
 	sent, kind := u.config.GetMetadataOptions().GetForwardingNamespaces().GetUntyped(), "untyped"
 	if typed {

@@ -9,8 +9,8 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 )
 
-// responseTrailers checks that streams live until the answer has ended. Where Weir sees the body, its end tells, and where
-// it may override the mode, it asks for trailers itself.
+// responseTrailers checks that streams last until the answer has ended. With the body Weir sees its end; if Weir may
+// override the mode, it asks for trailers itself.
 func responseTrailers(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		mode := u.config.GetProcessingMode()
@@ -26,8 +26,8 @@ func responseTrailers(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// overridden reports whether Envoy takes the override of the mode in each of Weir's answers to request headers (ADR 0211).
-// A list of allowed modes may lack it.
+// overridden reports whether Envoy accepts the mode override in Weir's answers to request headers (ADR 0211). A list of
+// allowed modes may lack it.
 func (u use) overridden() bool {
 	switch u.config.GetProcessingMode().GetRequestBodyMode() {
 	case extprocv3.ProcessingMode_BUFFERED, extprocv3.ProcessingMode_BUFFERED_PARTIAL, extprocv3.ProcessingMode_STREAMED:
@@ -37,8 +37,8 @@ func (u use) overridden() bool {
 	}
 }
 
-// bufferFilter checks that only whole requests reach Weir: by the buffer filter, or by ai_protocol_manager, which reads them.
-// BUFFERED_PARTIAL is for bodies that such a filter would refuse.
+// bufferFilter checks that only whole requests reach Weir: by the buffer filter, or by ai_protocol_manager.
+// BUFFERED_PARTIAL is meant for bodies that such a filter would refuse.
 func bufferFilter(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		if _, _, ok := u.buffer(); ok || u.readBefore() ||
@@ -54,7 +54,7 @@ func bufferFilter(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// offHere returns the place of the override that takes the route's requests past a buffer filter; nil if there is none.
+// offHere returns the place of the override that disables a buffer filter on the route; nil if there is none.
 func (u use) offHere() Path {
 	if u.route == nil {
 		return nil
@@ -72,8 +72,8 @@ func (u use) offHere() Path {
 	return nil
 }
 
-// readBefore reports whether ai_protocol_manager reads the requests of the use's route before ext_proc: it holds them until
-// they are whole.
+// readBefore reports whether ai_protocol_manager reads the route's requests before ext_proc: it holds them until they
+// are whole.
 func (u use) readBefore() bool {
 	for _, f := range u.manager.filters[:u.place] {
 		config, ok := f.config.(*aiv3.AiProtocolManager)
@@ -89,7 +89,7 @@ func (u use) readBefore() bool {
 	return false
 }
 
-// twoFilters checks that a route has one main filter for each cluster of Weir.
+// twoFilters checks that a route has only one main filter for each cluster of Weir.
 func twoFilters(e *Envoy, w Weir, report reporter) {
 	first := map[way]use{}
 	for _, u := range w.of(e, false) {
@@ -101,7 +101,7 @@ func twoFilters(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// usageSide checks that usage is read where none is lost.
+// usageSide checks that usage is read at a side where none is lost.
 func usageSide(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		for _, f := range u.manager.filters {

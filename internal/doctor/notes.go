@@ -2,13 +2,13 @@ package doctor
 
 import "fmt"
 
-// Note is something that was not checked, and why.
+// Note is a part that was not checked, and the reason.
 type Note struct {
 	At   Path   `json:"-"`
 	Text string `json:"text"`
 }
 
-// notes gathers what could not be read: each unknown type once, with its first place.
+// notes gathers the unreadable parts: each unknown type once, with its first place.
 type notes struct {
 	list  []Note
 	types map[string]bool
@@ -18,7 +18,7 @@ func (n *notes) add(at Path, format string, args ...any) {
 	n.list = append(n.list, Note{at, fmt.Sprintf(format, args...)})
 }
 
-// unknown notes a type that this program does not know.
+// unknown notes an unknown type.
 func (n *notes) unknown(at Path, name string) {
 	if n.types[name] {
 		return

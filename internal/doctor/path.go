@@ -10,18 +10,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Path is a place in a configuration: keys of objects (string) and places in lists (int), after the name of a file (file)
-// where it is not in the configuration itself. Keys are spelled as in Envoy's
-// messages (snake_case), also if the text has the other spelling.
+// Path is a place in a configuration: keys of objects (string) and indexes of lists (int). In another file, the file's
+// name (file) comes first. Keys are in snake_case as in Envoy's messages, whatever the text's spelling.
 type Path []any
 
-// file is the first step of a path in another file than the configuration: its name.
+// file is the first step of a path in another file: the file's name.
 type file string
 
 // plain matches keys that need no quotes.
 var plain = regexp.MustCompile(`^@?[A-Za-z0-9_]+$`)
 
-// String returns the path as static_resources.listeners[0].name; a key with other characters is in brackets and quotes.
+// String returns the path in the form static_resources.listeners[0].name; a key with other characters is in brackets
+// and quotes.
 func (p Path) String() string {
 	var b strings.Builder
 	begun := 0
@@ -46,7 +46,7 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// elsewhere reports whether the place is in another file.
+// elsewhere reports whether the place is in a file of its own.
 func (p Path) elsewhere() bool {
 	if len(p) == 0 {
 		return false
@@ -55,10 +55,11 @@ func (p Path) elsewhere() bool {
 	return ok
 }
 
-// add returns a longer path; the receiver stays as it is.
+// add returns the path with further steps; it does not change the receiver.
 func (p Path) add(steps ...any) Path { return append(slices.Clip(p), steps...) }
 
-// largestWithLines is the size of the largest text whose lines are looked up: reading it a second time takes long.
+// largestWithLines is the size in bytes of the largest text for which lines are found: that takes a second, slow
+// reading.
 const largestWithLines = 4 << 20
 
 // lines finds the lines of paths in a text.
@@ -68,7 +69,7 @@ type lines struct {
 	read bool
 }
 
-// of returns the line, from 1, of the deepest part of a path that a document of the text has; 0 if it is not known.
+// of returns the line, from 1, of the deepest existing part of a path in a document; 0 if unknown.
 func (l *lines) of(document int, p Path) int {
 	if len(l.text) > largestWithLines {
 		return 0
@@ -101,7 +102,7 @@ func (l *lines) of(document int, p Path) int {
 	return line
 }
 
-// child returns the part of a node at a step, and the line of its key or of itself; nil if there is none.
+// child returns a node's child at a step, and the line of its key or of itself; nil if there is none.
 func child(node *yaml.Node, step any) (*yaml.Node, int) {
 	switch step := step.(type) {
 	case int:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// schema is the version of the form of Report in JSON.
+// schema is the version of Report's JSON form.
 const schema = 1
 
 // JSON writes the report as one JSON object.
@@ -27,7 +27,7 @@ func (r Report) JSON(to io.Writer) error {
 	}{schema, r})
 }
 
-// Text writes the report for people. source is the name of the text, which stands before the lines of the findings.
+// Text writes the report for people. source is the text's name, written before the findings' lines.
 func (r Report) Text(to io.Writer, source string) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
@@ -48,7 +48,7 @@ func (r Report) Text(to io.Writer, source string) error {
 	return err
 }
 
-// oneLine returns a text without control characters: names in a configuration may have some.
+// oneLine returns a text without control characters: names in a configuration may contain them.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -8,7 +8,7 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 )
 
-// tlsToWeir checks that Envoy speaks to Weir as Weir serves.
+// tlsToWeir checks that Envoy connects to Weir with or without TLS as Weir serves.
 func tlsToWeir(e *Envoy, w Weir, report reporter) {
 	if w.TLS == nil {
 		return

@@ -13,14 +13,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxBytes is the size of the largest configuration that is read.
+// MaxBytes is the size of the largest configuration read.
 const MaxBytes = 256 << 20
 
-// errNothing is the error of a text that has no configuration of an Envoy.
+// errNothing is the error for a text without an Envoy's configuration.
 var errNothing = errors.New("is not a configuration of Envoy: want a bootstrap (static_resources), a config dump (configs), or the " +
 	"output of egctl x translate (xds)")
 
-// Read returns the Envoys whose configurations a text has, in YAML or JSON.
+// Read returns the Envoys in a text in YAML or JSON.
 func Read(text []byte) ([]*Envoy, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("has more than %d bytes", MaxBytes)
@@ -69,7 +69,7 @@ func decode(text []byte) ([]any, error) {
 	}
 }
 
-// resource is a part of a configuration that is a message of Envoy's.
+// resource is a message in an Envoy's configuration.
 type resource struct {
 	at   Path
 	tree map[string]any
@@ -104,7 +104,7 @@ func gateways(document any) []resources {
 	return all
 }
 
-// dump adds the resources of a bootstrap, a config dump or a part of one, and reports whether it is such.
+// dump adds the resources of a bootstrap, a config dump or a part of one, and reports whether v is one of these.
 func (r *resources) dump(at Path, v any) bool {
 	if list, ok := v.([]any); ok {
 		return r.entries(at, list)
@@ -131,8 +131,8 @@ func (r *resources) entries(at Path, list []any) bool {
 	return known
 }
 
-// entry adds the resources of one part of a config dump, and reports whether it is one. The resources of the bootstrap, which
-// the other parts repeat, are taken from there only if these lack them (build).
+// entry adds the resources of one part of a config dump, and reports whether tree is one. The other parts repeat the
+// bootstrap's resources; the bootstrap's count only if the others lack them (build).
 func (r *resources) entry(at Path, tree map[string]any) bool {
 	url, _ := tree["@type"].(string)
 	kind, ok := strings.CutSuffix(url[strings.LastIndexByte(url, '.')+1:], "ConfigDump")

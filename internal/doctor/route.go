@@ -45,7 +45,7 @@ func (c *routeConfig) routes() []*route {
 		for i, config := range host.GetRoutes() {
 			action := config.GetRoute()
 			if action == nil {
-				continue // an answer of Envoy's own, or a redirect
+				continue // Envoy's own answer, or a redirect
 			}
 			at := hostAt.add("routes", i)
 			base := route{at: at, config: config, hostAt: hostAt, host: host, cluster: action.GetCluster(), layers: []layer{
@@ -70,8 +70,8 @@ func (c *routeConfig) routes() []*route {
 	return all
 }
 
-// of returns a filter's overrides on this route, from the least specific to the most specific, and whether the filter is
-// off. A filter that is disabled is switched on by an override.
+// of returns a filter's overrides on this route, from the least to the most specific, and whether the filter is off. An
+// override switches a disabled filter on.
 func (r *route) of(f *filter) (overrides []override, off bool) {
 	off = f.disabled
 	if r == nil {

@@ -10,13 +10,13 @@ import (
 const (
 	defaultMessageTimeout = 200 * time.Millisecond
 	defaultIdleTimeout    = 5 * time.Minute
-	// leastGateTimeout is the least time for which a gate should wait for a first token: clients rarely wait longer than a
-	// minute for it.
+	// leastGateTimeout is the least time that a gate should wait for a first token: clients rarely wait longer than a
+	// minute.
 	leastGateTimeout = time.Minute
 )
 
-// messageTimeout checks that Envoy holds a request for as long as Weir does: by message_timeout, or because it accepts the
-// longer one that Weir asks for. In FULL_DUPLEX_STREAMED there is no such timeout.
+// messageTimeout checks that Envoy holds a request as long as Weir does: by message_timeout, or by accepting the longer
+// timeout that Weir asks for. FULL_DUPLEX_STREAMED has no such timeout.
 func messageTimeout(e *Envoy, w Weir, report reporter) {
 	wait, asked := w.longestWait(), w.longestAsked()
 	for _, u := range w.of(e, false) {
@@ -42,7 +42,7 @@ func (u use) messageTimeout() (time.Duration, string) {
 	return u.config.GetMessageTimeout().AsDuration(), ""
 }
 
-// streamIdleTimeout checks the idle timeout of the route, or else of the connection manager; 0 is none.
+// streamIdleTimeout checks the idle timeout of the route, or else of the connection manager; 0: none.
 func streamIdleTimeout(e *Envoy, w Weir, report reporter) {
 	wait := w.longestWait()
 	for _, u := range w.of(e, false) {

@@ -7,20 +7,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// use is an ext_proc filter as one route has it.
+// use is an ext_proc filter with one route's overrides.
 type use struct {
 	manager *manager
 	filter  *filter
 	place   int    // of the filter among the manager's
-	route   *route // nil if the routes are not known
+	route   *route // nil: routes unknown
 	config  *extprocv3.ExternalProcessor
-	fields  map[string]Path // places of the fields that an override sets
+	fields  map[string]Path // places of fields set by overrides
 }
 
 // gateRole is the value of x-weir-role in the initial metadata of a first-token gate (docs/envoy.md).
 const gateRole = "gate"
 
-// isGate reports whether the filter is a first-token gate: it says so, or it sees no requests.
+// isGate reports whether the filter is a first-token gate: its metadata says so, or it sees no requests.
 func (u use) isGate() bool {
 	for _, m := range u.config.GetGrpcService().GetInitialMetadata() {
 		if strings.EqualFold(m.GetKey(), "x-weir-role") {
@@ -30,7 +30,7 @@ func (u use) isGate() bool {
 	return u.config.GetProcessingMode().GetRequestHeaderMode() == extprocv3.ProcessingMode_SKIP
 }
 
-// way is what two filters have in common that see the same requests for the same Weir.
+// way is equal for two filters that show the same requests to the same Weir.
 type way struct {
 	manager   *manager
 	route     *route
@@ -39,10 +39,10 @@ type way struct {
 
 func (u use) way() way { return way{u.manager, u.route, u.processor()} }
 
-// processor returns the name of the cluster that the filter's streams go to; "" if it names none.
+// processor returns the name of the cluster for the filter's streams; "" if it names none.
 func (u use) processor() string { return u.config.GetGrpcService().GetEnvoyGrpc().GetClusterName() }
 
-// at returns the place of a field, or of a part of it: in the override that sets it, else in the filter.
+// at returns the place of a field, or of a part of it: in the override that sets the field, or else in the filter.
 func (u use) at(field string, within ...any) Path {
 	if place, ok := u.fields[field]; ok {
 		return place.add(within...)
@@ -69,7 +69,7 @@ func (e *Envoy) findUses() {
 				}
 				u := use{manager: m, filter: f, place: place, route: r, config: config, fields: map[string]Path{}}
 				for _, o := range overrides {
-					off = !u.apply(o) // the most specific one says it
+					off = !u.apply(o) // the most specific one counts
 				}
 				if !off {
 					e.uses = append(e.uses, u)
@@ -112,7 +112,7 @@ func (u *use) apply(o override) bool {
 	return true
 }
 
-// of returns the uses of Weir in an Envoy: those of main filters, or those of gates.
+// of returns the uses of Weir in an Envoy: by main filters, or by gates.
 func (w Weir) of(e *Envoy, gates bool) []use {
 	var own []use
 	for _, u := range e.uses {
@@ -123,7 +123,7 @@ func (w Weir) of(e *Envoy, gates bool) []use {
 	return own
 }
 
-// processors returns the clusters of Weir, with those that they are made of.
+// processors returns the clusters of Weir, with the clusters that form them.
 func (w Weir) processors(e *Envoy) []*cluster {
 	var all []*cluster
 	seen := map[string]bool{}
@@ -136,7 +136,7 @@ func (w Weir) processors(e *Envoy) []*cluster {
 	return all
 }
 
-// servers returns the clusters to which the routes with Weir lead, each once.
+// servers returns the destination clusters of the routes with Weir, each once.
 func (w Weir) servers(e *Envoy) []*cluster {
 	var all []*cluster
 	seen := map[*cluster]bool{}
@@ -149,7 +149,7 @@ func (w Weir) servers(e *Envoy) []*cluster {
 	return all
 }
 
-// server returns the cluster to which the use's route leads; nil if it is not known.
+// server returns the destination cluster of the use's route; nil if unknown.
 func (u use) server(e *Envoy) *cluster {
 	if u.route == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 )
 
-// Weir is Weir's side: its configuration, and what its flags say.
+// Weir is Weir's side: its configuration, and facts from its flags.
 type Weir struct {
 	// Document is the effective configuration.
 	Document config.Document
@@ -22,9 +22,9 @@ type Weir struct {
 	ClientCertificates bool
 	// Endpoints are the addresses of the model servers, ip:port; nil: not known.
 	Endpoints []string
-	// Unnamed are those of Endpoints that Weir names to no Envoy as a destination: prefill and encode engines.
+	// Unnamed are the Endpoints that Weir never names to an Envoy as a destination: prefill and encode engines.
 	Unnamed []string
-	// Clusters are the names of Envoy's clusters that are Weir. Without any, each ext_proc filter is Weir's.
+	// Clusters are the names of the Envoy clusters that contain Weir. Without any, each ext_proc filter is Weir's.
 	Clusters []string
 }
 
@@ -33,12 +33,12 @@ func (w Weir) isAsked(u use) bool {
 	return len(w.Clusters) == 0 || slices.Contains(w.Clusters, u.processor())
 }
 
-// Asks reports whether a filter that is in use at an Envoy opens streams to the cluster of this name.
+// Asks reports whether a filter in use at an Envoy opens streams to the named cluster.
 func Asks(e *Envoy, cluster string) bool {
 	return len(Weir{Clusters: []string{cluster}}.of(e, false)) > 0
 }
 
-// longestWait is the longest that a request waits in the queue.
+// longestWait is the longest time a request can wait in the queue.
 func (w Weir) longestWait() time.Duration {
 	longest := w.Document.FairRequestQueue.QueueTTL
 	for _, t := range w.Document.Tiers {
@@ -49,12 +49,12 @@ func (w Weir) longestWait() time.Duration {
 	return time.Duration(longest)
 }
 
-// longestAsked is the longest message timeout that Weir asks Envoy for.
+// longestAsked is the longest message timeout that Weir asks for.
 func (w Weir) longestAsked() time.Duration {
 	return min(w.longestWait()+extproc.WaitMargin, extproc.LongestHold)
 }
 
-// addresses returns addresses in the form in which those of Envoy are compared with them.
+// addresses returns the addresses as a set, in the form of Envoy's addresses.
 func addresses(list []string) map[string]bool {
 	all := map[string]bool{}
 	for _, e := range list {
@@ -66,7 +66,7 @@ func addresses(list []string) map[string]bool {
 	return all
 }
 
-// source is a place in a request from which Weir takes a fact.
+// source is a header or metadata namespace that Weir reads, and the configuration's key for it.
 type source struct{ key, name string }
 
 const (
@@ -74,8 +74,8 @@ const (
 	metadataSource = "metadata:"
 )
 
-// headers returns the request headers that Weir believes, each with the first key that names it, by header. A client may send
-// those that name a class, and a tier if criticality.maxClass bounds it (docs/envoy.md).
+// headers returns the request headers that Weir trusts, by header, each with the first key that names it. Clients may
+// send headers that name a class, or a tier if criticality.maxClass bounds it (docs/envoy.md).
 func (w Weir) headers() []source {
 	d := w.Document
 	var all []source
@@ -114,8 +114,9 @@ func (w Weir) headers() []source {
 	return all
 }
 
-// namespaces returns the metadata namespaces that Weir reads, each with a key that names it, and whether the profile names
-// it all the same: such one is only wanted if something in Envoy fills it.
+// namespaces returns the metadata namespaces that Weir reads, each with a key that names it. own is true for a
+// namespace that the configuration itself names. The others, named by the profile alone, are wanted only if something
+// in Envoy fills them.
 func (w Weir) namespaces() (all []source, own map[string]bool) {
 	d := w.Document
 	profile, _ := config.Profile(d.Profile)

@@ -17,13 +17,13 @@ type InferenceModelRewrite struct {
 	Status Status                    `json:"status,omitzero"`
 }
 
-// InferenceModelRewriteSpec has the rules, of which the first that matches counts.
+// InferenceModelRewriteSpec has the rules; the first matching rule counts.
 type InferenceModelRewriteSpec struct {
 	PoolRef PoolRef       `json:"poolRef"`
 	Rules   []RewriteRule `json:"rules"`
 }
 
-// RewriteRule is for the models that any of its matches names, or for all models if it has none.
+// RewriteRule applies to the models named by its matches, or to all models if it has none.
 type RewriteRule struct {
 	Matches []RewriteMatch  `json:"matches,omitempty"`
 	Targets []RewriteTarget `json:"targets,omitempty"`

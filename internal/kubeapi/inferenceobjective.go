@@ -14,7 +14,7 @@ type InferenceObjective struct {
 	Status Status                 `json:"status,omitzero"`
 }
 
-// InferenceObjectiveSpec says whose and how high the priority is.
+// InferenceObjectiveSpec has the priority and its pool.
 type InferenceObjectiveSpec struct {
 	PoolRef PoolRef `json:"poolRef"`
 	// Priority is nil if it is unset, which means 0.

@@ -13,7 +13,7 @@ var NamesGroupVersion = schema.GroupVersion{Group: "llm-d.ai", Version: "v1alpha
 // InferenceModel.
 var OldGroupVersion = schema.GroupVersion{Group: "inference.networking.x-k8s.io", Version: "v1alpha2"}
 
-// OldInferenceObjective is InferenceObjective in the deprecated group. Clients tell groups by Go types, so it is one of
+// OldInferenceObjective is InferenceObjective in the deprecated group. Clients tell groups apart by Go type, so it has
 // its own.
 type OldInferenceObjective struct{ InferenceObjective }
 

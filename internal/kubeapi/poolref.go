@@ -8,13 +8,13 @@ import (
 
 // PoolRef refers to an InferencePool in the same namespace.
 type PoolRef struct {
-	// Group is nil if the object says none: then the default of its kind counts.
+	// Group is nil if the object states none: then its kind's default applies.
 	Group *string `json:"group,omitempty"`
 	Kind  string  `json:"kind,omitempty"`
 	Name  string  `json:"name"`
 }
 
-// GroupOr returns the group, or otherwise if the object says none.
+// GroupOr returns the group, or otherwise if the object states none.
 func (r PoolRef) GroupOr(otherwise string) string {
 	if r.Group == nil {
 		return otherwise
@@ -57,5 +57,5 @@ type Status struct {
 const ConditionAccepted = "Accepted"
 
 func (s Status) deepCopy() Status {
-	return Status{Conditions: slices.Clone(s.Conditions)} // of values only
+	return Status{Conditions: slices.Clone(s.Conditions)} // conditions contain no pointers
 }

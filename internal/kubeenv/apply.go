@@ -19,11 +19,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// fieldManager is the owner of the fields that tests apply.
+// fieldManager is the owner of fields applied by tests.
 const fieldManager = "kubeenv"
 
-// Apply applies YAML documents by server-side apply with strict field validation, so unknown and doubled fields are
-// errors. Objects without a namespace whose kind has one go to the given one.
+// Apply applies YAML documents by server-side apply with strict field validation: unknown and duplicate fields are
+// errors. A namespaced object that names no namespace goes to the given one.
 func (e *Env) Apply(t *testing.T, namespace, manifests string) {
 	t.Helper()
 	if err := e.TryApply(t.Context(), namespace, manifests); err != nil {
@@ -31,14 +31,14 @@ func (e *Env) Apply(t *testing.T, namespace, manifests string) {
 	}
 }
 
-// TryApply is Apply for manifests that the apiserver may refuse. The error names the first object refused; those before
-// it are applied.
+// TryApply is Apply for manifests that the apiserver may refuse. The error names the first refused object; the objects
+// before it are applied.
 func (e *Env) TryApply(ctx context.Context, namespace, manifests string) error {
 	return e.apply(ctx, namespace, manifests, nil)
 }
 
-// DryRun asks the apiserver whether it would take the manifests, without keeping them. The error names all objects that
-// are refused.
+// DryRun asks the apiserver whether it would accept the manifests, without storing them. The error names all refused
+// objects.
 func (e *Env) DryRun(ctx context.Context, namespace, manifests string) error {
 	return e.apply(ctx, namespace, manifests, []string{metav1.DryRunAll})
 }
@@ -72,7 +72,7 @@ func (e *Env) apply(ctx context.Context, namespace, manifests string, dryRun []s
 	return errors.Join(errs...)
 }
 
-// parse returns the objects of YAML documents; empty ones are none.
+// parse returns the objects of YAML documents, without empty ones.
 func parse(manifests string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)
@@ -90,11 +90,11 @@ func parse(manifests string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// clientOf returns the client for an object's kind, in its namespace or else in the given one.
+// clientOf returns the client for an object's kind, in its namespace or else the given one.
 func (e *Env) clientOf(object *unstructured.Unstructured, namespace string) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := e.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) { // perhaps its CRD is newer than what is known
+	if meta.IsNoMatchError(err) { // its CRD may be newer than the known kinds
 		e.mapper.Reset()
 		mapping, err = e.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}
@@ -151,7 +151,7 @@ func (e *Env) InstallCRDs(t *testing.T, dir string) {
 	}
 }
 
-// awaitServed waits until the apiserver lists a definition's objects: it is established a little earlier.
+// awaitServed waits until the apiserver lists a definition's objects, a little after the definition is established.
 func (e *Env) awaitServed(ctx context.Context, definition *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")

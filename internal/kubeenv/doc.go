@@ -3,7 +3,7 @@
 // tests set the status of pods, a deleted pod with a node stays until it is deleted with a grace period of 0, and a
 // namespace never ends.
 //
-// The environment starts in some seconds, so the tests of a package share one, each in a namespace of its own:
+// The environment takes some seconds to start, so the tests of a package share one, each in its own namespace:
 //
 //	func TestMain(m *testing.M) { os.Exit(kubeenv.Run(m.Run)) }
 //
@@ -14,7 +14,7 @@
 //		…
 //	}
 //
-// Tests that stop the apiserver take their own with [Start].
+// Tests that stop the apiserver start their own environment with [Start].
 //
 // Invariants:
 //

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/internal/child"
 )
 
-// Env is a running Kubernetes API. Its methods may be called from any goroutine, except that those which fail a test
-// belong to the test's, and that only one goroutine at a time stops and starts the apiserver.
+// Env is a running Kubernetes API. Its methods may be called from any goroutine, with two exceptions: methods with a
+// testing.T belong to the test's goroutine, and only one goroutine at a time may stop or start the apiserver.
 type Env struct {
 	assets, dir string
 	port        *port
@@ -29,7 +29,7 @@ type Env struct {
 	etcd, apiserver *child.Process
 }
 
-// Start starts an environment for one test, which ends with it.
+// Start starts an environment for one test. It ends with the test.
 func Start(t *testing.T) *Env {
 	t.Helper()
 	e, err := start(t)
@@ -50,8 +50,7 @@ var shared struct {
 	err error
 }
 
-// Run runs the tests of a package by their function m.Run, and ends the environment that they shared, if any. It
-// returns the exit code.
+// Run runs a package's tests by m.Run, then ends their shared environment, if any. It returns the exit code.
 func Run(run func() int) int {
 	code := run()
 	shared.Lock()
@@ -65,8 +64,8 @@ func Run(run func() int) int {
 	return code
 }
 
-// Shared returns the environment of all tests of the package, which starts when it is first asked for. The package's
-// TestMain calls Run. The test must not stop its apiserver.
+// Shared returns the shared environment of the package's tests; the first call starts it. The package's TestMain must
+// call Run. The test must not stop the apiserver.
 func Shared(t *testing.T) *Env {
 	t.Helper()
 	shared.Lock()
@@ -80,7 +79,7 @@ func Shared(t *testing.T) *Env {
 	return shared.env
 }
 
-// start starts an environment; after an error no process of it is left.
+// start starts an environment; after an error none of its processes is left.
 func start(t *testing.T) (e *Env, err error) {
 	t.Helper()
 	e = &Env{}
@@ -114,7 +113,7 @@ func (e *Env) connect(t *testing.T) (err error) {
 	e.admin = &rest.Config{
 		Host:            fmt.Sprintf("https://127.0.0.1:%d", e.port.number),
 		TLSClientConfig: writeKeys(t, e.dir),
-		QPS:             -1, // no limit on the side of tests
+		QPS:             -1, // no limit at the client
 	}
 	if e.clients, err = kubernetes.NewForConfig(e.admin); err != nil {
 		return fmt.Errorf("kubeenv: %w", err)

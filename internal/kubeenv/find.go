@@ -11,15 +11,15 @@ import (
 	"github.com/weir-epp/weir/internal/checkout"
 )
 
-// ErrNoAssets is in the error of Assets if the programs are not there. Its text says how to get them.
+// ErrNoAssets is in the error of Assets if the programs are missing. Its text says how to get them.
 var ErrNoAssets = errors.New("no kube-apiserver and etcd: `make test-kube-assets` builds them into .cache, " +
 	"or set KUBEBUILDER_ASSETS to a directory that has both")
 
-// assets is the directory that hack/kube.sh keeps up to date, relative to the root of the repository.
+// assets is the directory that hack/kube.sh keeps current, relative to the repository's root.
 const assets = ".cache/kube/current"
 
-// Assets returns the directory of kube-apiserver and etcd: $KUBEBUILDER_ASSETS if set; else the one that hack/kube.sh
-// made in the repository that contains the working directory. The error is ErrNoAssets, or names the missing part.
+// Assets returns the directory of kube-apiserver and etcd: $KUBEBUILDER_ASSETS if set; otherwise the directory made by
+// hack/kube.sh in the repository around the working directory. The error is ErrNoAssets, or names the missing program.
 func Assets() (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {

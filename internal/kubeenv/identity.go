@@ -14,8 +14,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Namespace makes a namespace for the test and returns its name. It has the service account default, which a controller
-// would make.
+// Namespace makes a namespace for the test and returns its name. It also makes the service account default, as a
+// controller would.
 func (e *Env) Namespace(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -36,8 +36,8 @@ func (e *Env) serviceAccount(t *testing.T, namespace, name string) {
 	}
 }
 
-// Token returns a token of a service account by TokenRequest, valid for an hour, and makes the account if there is
-// none. What it may do, the test's Roles and RoleBindings say.
+// Token returns a service account's token by TokenRequest, valid for an hour. It makes the account if missing. The
+// test's Roles and RoleBindings give the account its permissions.
 func (e *Env) Token(t *testing.T, namespace, account string) string {
 	t.Helper()
 	e.serviceAccount(t, namespace, account)
@@ -60,8 +60,7 @@ func (e *Env) As(t *testing.T, namespace, account string) *rest.Config {
 	}
 }
 
-// Kubeconfig writes a kubeconfig file for the configuration and returns its path. Its current namespace is the given
-// one.
+// Kubeconfig writes a kubeconfig file for the configuration, with the given current namespace, and returns its path.
 func (e *Env) Kubeconfig(t *testing.T, config *rest.Config, namespace string) string {
 	t.Helper()
 	file := clientcmdapi.NewConfig()
@@ -78,8 +77,8 @@ func (e *Env) Kubeconfig(t *testing.T, config *rest.Config, namespace string) st
 	return path
 }
 
-// ServiceAccountDir writes the files that a pod finds in /var/run/secrets/kubernetes.io/serviceaccount, for the service
-// account of the namespace, and returns their directory.
+// ServiceAccountDir writes the files of a pod's directory /var/run/secrets/kubernetes.io/serviceaccount for a service
+// account, and returns their directory.
 func (e *Env) ServiceAccountDir(t *testing.T, namespace, account string) string {
 	t.Helper()
 	dir := t.TempDir()

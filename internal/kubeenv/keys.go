@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/pki"
 )
 
-// writeKeys writes the apiserver's files: an authority, a certificate, and the key that signs the tokens of service
-// accounts. It returns an administrator's credentials.
+// writeKeys writes the apiserver's files: an authority, a certificate, and the key for signing service account tokens.
+// It returns an administrator's credentials.
 func writeKeys(t *testing.T, dir string) rest.TLSClientConfig {
 	t.Helper()
 	authority := pki.NewAuthority(t)

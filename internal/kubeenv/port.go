@@ -6,15 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is a TCP port of 127.0.0.1 that is held without listening: a process that allows sharing (SO_REUSEPORT) can
-// listen there, stop and listen again, no other process gets the port, and while nobody listens connections are
-// refused.
+// port is a TCP port of 127.0.0.1, held without listening. Processes that allow sharing (SO_REUSEPORT) can listen
+// there, stop and listen again; no other process gets the port. Without a listener connections are refused.
 type port struct {
 	socket int
 	number int
 }
 
-// reservePort lets the system choose a port.
+// reservePort reserves a port chosen by the system.
 func reservePort() (*port, error) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

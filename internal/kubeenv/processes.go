@@ -12,10 +12,10 @@ import (
 	"github.com/weir-epp/weir/internal/child"
 )
 
-// startTimeout is the time that a process may take to serve, also on a busy machine.
+// startTimeout is the time in which a process must serve, even on a busy machine.
 const startTimeout = 2 * time.Minute
 
-// run starts a program whose output is appended to a log of its name.
+// run starts a program, and appends its output to a log with its name.
 func (e *Env) run(name string, arguments ...string) (*child.Process, error) {
 	log, err := os.OpenFile(e.logOf(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -33,10 +33,10 @@ func (e *Env) run(name string, arguments ...string) (*child.Process, error) {
 
 func (e *Env) logOf(name string) string { return filepath.Join(e.dir, name+".log") }
 
-// nowhere is the address that etcd, which is alone, tells its peers.
+// nowhere is the peer address of etcd, which has no peers.
 const nowhere = "http://127.0.0.1:1"
 
-// startEtcd starts etcd on sockets in the directory. It does not wait: the apiserver does.
+// startEtcd starts etcd on sockets in the directory. It does not wait for etcd: the apiserver does.
 func (e *Env) startEtcd() (err error) {
 	e.etcd, err = e.run("etcd",
 		"--name=one", "--data-dir="+filepath.Join(e.dir, "etcd"), "--unsafe-no-fsync", "--log-level=warn",
@@ -48,7 +48,7 @@ func (e *Env) startEtcd() (err error) {
 
 func (e *Env) etcdURL() string { return "unix://" + filepath.Join(e.dir, "etcd.sock") }
 
-// auditPolicy records each request and its sender, without bodies; the apiserver's own requests are not of interest.
+// auditPolicy records each request and its sender, without bodies and without the apiserver's own requests.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -119,7 +119,7 @@ func (e *Env) tail(name string) string {
 	return child.Tail(string(text), lines)
 }
 
-// kill ends all processes at once: nothing of an environment is worth a flush.
+// kill ends all processes at once: an environment has no data worth a flush.
 func (e *Env) kill() error {
 	var errs []error
 	for _, process := range []*child.Process{e.apiserver, e.etcd} {

@@ -21,23 +21,22 @@ type Request struct {
 	User string
 	// Agent is the User-Agent header.
 	Agent string
-	// Verb is the word that RBAC knows, such as list and watch.
+	// Verb is RBAC's verb, such as list or watch.
 	Verb string
-	// The object of the request; Group is empty for the core, Name for collections, and all of them for other paths than
-	// objects'.
+	// The object of the request. Group is empty for the core, Name for collections, and all of them for paths without
+	// an object.
 	Group, Resource, Subresource, Namespace, Name string
 	// LabelSelector and FieldSelector are the query's.
 	LabelSelector, FieldSelector string
-	// Path is the path, and Query all of the query.
+	// Path is the URL's path, and Query its query.
 	Path  string
 	Query url.Values
-	// Code is the status of the answer.
+	// Code is the HTTP status of the answer.
 	Code int
 }
 
-// Requests returns the requests of a user, in the order in which they were answered, all if the user is empty. A watch
-// is among them once it has begun. A test that has seen the answer to a request may have to ask again: the apiserver
-// records it just after.
+// Requests returns a user's requests in the order of their answers; all if user is empty. It includes watches once they
+// have begun. The apiserver records a request just after its answer, so a test may have to ask again.
 func (e *Env) Requests(t *testing.T, user string) []Request {
 	t.Helper()
 	file, err := os.Open(e.auditLog())
@@ -48,10 +47,10 @@ func (e *Env) Requests(t *testing.T, user string) []Request {
 	}
 	defer func() { _ = file.Close() }()
 	var requests []Request
-	begun := map[string]bool{} // by audit ID; a watch is recorded at its begin and at its end
+	begun := map[string]bool{} // by audit ID; a watch is recorded twice, at its begin and end
 	for lines := bufio.NewReader(file); ; {
 		line, err := lines.ReadBytes('\n')
-		if err != nil { // the last line may be in the making
+		if err != nil { // the last line may be incomplete
 			if errors.Is(err, io.EOF) {
 				return requests
 			}
@@ -72,14 +71,14 @@ func (e *Env) Requests(t *testing.T, user string) []Request {
 	}
 }
 
-// ServiceAccountUser returns the name of a service account as a User of Requests.
+// ServiceAccountUser returns a service account's name in the form of Request.User.
 func ServiceAccountUser(namespace, account string) string {
 	return "system:serviceaccount:" + namespace + ":" + account
 }
 
 func (e *Env) auditLog() string { return filepath.Join(e.dir, "audit.log") }
 
-// auditEvent has the fields that are read of a line of the audit log.
+// auditEvent has the fields read from a line of the audit log.
 type auditEvent struct {
 	AuditID, RequestURI, Verb, UserAgent string
 	RequestReceivedTimestamp             time.Time

@@ -50,7 +50,7 @@ func (e *Engine) State() string {
 	switch {
 	case !e.Ready:
 		return "down"
-	case e.Circuit != "" && !strings.HasPrefix(e.Circuit, "closed"): // with failures that hold places, too
+	case e.Circuit != "" && !strings.HasPrefix(e.Circuit, "closed"): // also with failures that hold slots
 		return Plain(e.Circuit)
 	}
 	return "ready"
@@ -76,7 +76,7 @@ func (r *Rejection) Cells(now time.Time) []string {
 	}
 }
 
-// limit returns the limit that it met with its value, and the flows that held most of it.
+// limit returns the rejecting limit with its value, and the flows that held most of it.
 func (r *Rejection) limit() string {
 	text := Plain(cmp.Or(r.Limit, "-"))
 	switch {

@@ -10,8 +10,8 @@ import (
 // MaxBytes is the largest size of an encoded document.
 const MaxBytes = 256 << 10
 
-// Encode returns the document as JSON of at most MaxBytes. The table with most bytes loses the last quarter of its rows until
-// all fits; LeftOut counts them.
+// Encode returns the document as JSON of at most MaxBytes. Until it fits, the largest table loses the last quarter of
+// its rows; LeftOut counts them.
 func (d *Document) Encode() ([]byte, error) {
 	for {
 		text, err := json.Marshal(d)
@@ -28,7 +28,7 @@ func (d *Document) Encode() ([]byte, error) {
 	}
 }
 
-// Shorten leaves out the last quarter of the table with most bytes, and reports whether there was a row.
+// Shorten omits the last quarter of the largest table's rows, and reports whether there was a row.
 func (d *Document) Shorten() bool {
 	engines, flows, rejections := sizeOf(d.Engines), sizeOf(d.Flows), sizeOf(d.Rejections)
 	switch most := max(engines, flows, rejections); {

@@ -25,11 +25,11 @@ type Ended struct {
 	Error       string    `json:"error,omitempty"`
 	RetryAfter  float64   `json:"retryAfterSeconds,omitempty"`
 	Usage       *Usage    `json:"usage,omitempty"`
-	// Dropped is why there are no further lines; "" for a request.
+	// Dropped is the reason why there are no further lines; "" for a request.
 	Dropped string `json:"dropped,omitempty"`
 }
 
-// Usage is the numbers of tokens that an answer has reported.
+// Usage is the numbers of tokens reported by an answer.
 type Usage struct {
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`

@@ -11,10 +11,10 @@ import (
 // documentPath is where an epp serves its document.
 const documentPath = "/debug/status"
 
-// FetchTimeout bounds one reading of a document.
+// FetchTimeout bounds the time to read a document.
 const FetchTimeout = 5 * time.Second
 
-// Answer is the document of one replica, or the error for which there is none.
+// Answer is one replica's document, or the error.
 type Answer struct {
 	Address  string
 	Document *Document

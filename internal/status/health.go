@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/internal/printable"
 )
 
-// Verdict is the state of all replicas together, which an exit code says.
+// Verdict is the state of all replicas together. Its value is an exit code.
 type Verdict int
 
 // The verdicts, as exit codes.
@@ -21,8 +21,8 @@ func (v Verdict) String() string {
 	return [...]string{"healthy", "degraded", "unreachable"}[v]
 }
 
-// Judge returns the verdict on all replicas, and the reasons for any but Healthy: those of each replica, replicas that do not
-// answer, and the lack of a leader. A follower is healthy.
+// Judge returns the verdict on all replicas, and the reasons unless it is Healthy: each replica's reasons, replicas
+// without an answer, and the lack of a leader. A follower is healthy.
 func Judge(answers []Answer) (v Verdict, reasons []string) {
 	reached, leads := 0, false
 	named := func(a *Answer, text string) string {
@@ -55,7 +55,7 @@ func Judge(answers []Answer) (v Verdict, reasons []string) {
 	return Healthy, nil
 }
 
-// leaderOf returns the leader that replicas name; "" if none does.
+// leaderOf returns the leader named by the replicas; "" if none is.
 func leaderOf(answers []Answer) string {
 	for _, a := range answers {
 		if a.Document != nil && a.Document.Pool.Leader != "" {
@@ -65,7 +65,7 @@ func leaderOf(answers []Answer) string {
 	return ""
 }
 
-// Role says in words which part of the pool a replica has.
+// Role returns a replica's role in words, such as leader or follower.
 func (p *Pool) Role() string {
 	switch {
 	case p.Leads && p.Leader != "":
@@ -78,7 +78,7 @@ func (p *Pool) Role() string {
 	return "a follower: no leader is known"
 }
 
-// Plain returns a name that clients chose as it may be shown at a terminal: without control characters.
+// Plain returns a client-chosen name without control characters, safe for a terminal.
 func Plain(name string) string {
 	return printable.Text(name)
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Select puts the rows of a document into the order of a query, and leaves out those that it does not want.
+// Select sorts and filters a document's rows by a query.
 func (d *Document) Select(q *Query) {
 	d.Engines = slices.DeleteFunc(d.Engines, func(e Engine) bool { return !q.MatchesEngine(e.Address) })
 	d.Flows = slices.DeleteFunc(d.Flows, func(f Flow) bool { return !q.MatchesFlow(f.Flow) })
 	d.Rejections = slices.DeleteFunc(d.Rejections, func(r Rejection) bool { return !q.MatchesFlow(r.Flow) })
-	if q.SortEngines != "endpoint" { // they come in their order
+	if q.SortEngines != "endpoint" { // they are in this order already
 		slices.SortStableFunc(d.Engines, func(a, b Engine) int { return cmp.Compare(a.by(q.SortEngines), b.by(q.SortEngines)) * -1 })
 	}
 	slices.SortStableFunc(d.Flows, func(a, b Flow) int {
@@ -21,7 +21,7 @@ func (d *Document) Select(q *Query) {
 	d.Rejections = cut(d.Rejections, q.Rejections, &d.LeftOut.Rejections)
 }
 
-// cut returns the first rows, and counts the others.
+// cut returns the first rows, and adds the number of the others to left.
 func cut[R any](rows []R, most int, left *int) []R {
 	*left += max(0, len(rows)-most)
 	return rows[:min(len(rows), most)]

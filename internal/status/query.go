@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The most rows of each table, and how many there are by default.
+// The largest and the default numbers of rows of each table.
 const (
 	MostRows   = 1000
 	engineRows = 500
@@ -18,13 +18,13 @@ const (
 	otherRows  = 20
 )
 
-// Query says which rows a document has.
+// Query selects and sorts the rows of a document.
 type Query struct {
 	// Engines, Flows and Rejections are the largest numbers of rows, 0 to MostRows.
 	Engines, Flows, Rejections int
 	// Engine and Flow are parts of the names of engines and flows, in any case; "" matches all.
 	Engine, Flow string
-	// Only is the name of the one flow that is wanted; "": all that match.
+	// Only is the name of the only flow wanted; "": all matching flows.
 	Only string
 	// SortEngines and SortFlows are keys of EngineOrders and FlowOrders.
 	SortEngines, SortFlows string
@@ -35,8 +35,8 @@ func DefaultQuery() Query {
 	return Query{Engines: engineRows, Flows: flowRows, Rejections: otherRows, SortEngines: "health", SortFlows: "waiting"}
 }
 
-// EngineOrders and FlowOrders have what rows are sorted by: names, or the largest first; by health those engines first that are
-// down or fail.
+// EngineOrders and FlowOrders are the sort keys: names ascending, numbers descending; by health, engines that are down
+// or fail come first.
 var (
 	EngineOrders = []string{"health", "endpoint", "fill", "rate", "failures", "service", "oldest"}
 	FlowOrders   = []string{"waiting", "since", "in-flight", "rate", "rejections", "entitled", "attained", "flow"}
@@ -88,12 +88,13 @@ func ParseQueryFrom(q Query, v url.Values) (Query, error) {
 	return q, errors.Join(errs...)
 }
 
-// mostText is the longest text to look for, in bytes: that of an identity. The links of a page repeat it.
+// mostText is the length in bytes of the longest text to search for: an identity's. The links of a page repeat the
+// text.
 const mostText = 256
 
 var parameters = []string{"engine", "engines", "flow", "flows", "only-flow", "rejections", "sort-engines", "sort-flows"}
 
-// Values returns the parameters, which ParseQuery reads.
+// Values returns the query as parameters for ParseQuery.
 func (q *Query) Values() url.Values {
 	v := url.Values{
 		"engines": {strconv.Itoa(q.Engines)}, "flows": {strconv.Itoa(q.Flows)}, "rejections": {strconv.Itoa(q.Rejections)},

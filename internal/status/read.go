@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// client asks no proxy: the pages are on this machine, or behind a port that is forwarded to it. It follows no redirection, which
-// could lead to other services of this machine, and their answers into the tar of weir collect.
+// client uses no proxy: the pages are on this machine, or behind a forwarded port. It follows no redirects: one could
+// lead to another service of this machine, whose answer would end up in weir collect's tar.
 var client = &http.Client{
 	Transport:     &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Read reads a page of at most so many bytes. An error tells of a server that does not answer, of one that answers with
-// another status than 200, and of a page that is too large.
+// Read reads a page of at most most bytes. It returns an error if the server does not answer, the status is not 200, or
+// the page is too large.
 func Read(ctx context.Context, address, path string, query url.Values, most int64) ([]byte, error) {
 	body, err := open(ctx, address, path, query)
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() //nolint:errcheck // it was read
+	defer body.Close() //nolint:errcheck // already read
 	text, err := io.ReadAll(io.LimitReader(body, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: reading: %w", path, err)
@@ -43,7 +43,7 @@ func (e *unansweredError) Error() string { return "nothing answers: " + e.cause.
 
 func (e *unansweredError) Unwrap() error { return e.cause }
 
-// ofDebugPort says what it means that a debug port cannot be reached.
+// ofDebugPort makes the error of an unreachable server say that no epp answers there.
 func ofDebugPort(err error) error {
 	if unanswered := new(unansweredError); errors.As(err, &unanswered) {
 		return fmt.Errorf("no epp answers at its debug port: %w", unanswered.cause)
@@ -53,7 +53,7 @@ func ofDebugPort(err error) error {
 
 // open opens a page.
 func open(ctx context.Context, address, path string, query url.Values) (io.ReadCloser, error) {
-	at := url.URL{Scheme: "http", Host: address, Path: path, RawQuery: strings.TrimSuffix(query.Encode(), "=")} // Envoy has names without values
+	at := url.URL{Scheme: "http", Host: address, Path: path, RawQuery: strings.TrimSuffix(query.Encode(), "=")} // Envoy's may lack a value
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no address: %w", address, err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// UnreachableError is the error of a replica that does not answer, or refuses the question.
+// UnreachableError is the error for a replica that does not answer, or refuses the request.
 type UnreachableError struct{ cause error }
 
 func (e *UnreachableError) Error() string { return e.cause.Error() }
@@ -15,7 +15,8 @@ func (e *UnreachableError) Error() string { return e.cause.Error() }
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.cause }
 
-// Tail opens the tail of one replica: lines of JSON, each an Ended. A flow of "" and no outcomes mean all.
+// Tail opens one replica's tail: lines of JSON, each an Ended. An empty flow means all flows, and no outcomes all
+// outcomes.
 func Tail(ctx context.Context, address, flow string, outcomes []string) (io.ReadCloser, error) {
 	v := url.Values{}
 	if flow != "" {

@@ -108,7 +108,7 @@ func (p *printer) more(n int, what, parameter string) {
 	}
 }
 
-// table writes a table with its columns, if there are any, and a line before it.
+// table writes a line, and a table with its columns, if there are rows.
 func (p *printer) table(columns []string, rows [][]string) {
 	if len(rows) == 0 || p.err != nil {
 		return

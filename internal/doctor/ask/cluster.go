@@ -26,24 +26,25 @@ import (
 	"github.com/weir-epp/weir/pkg/leader"
 )
 
-// Options are what Weir is started with, as far as it concerns the cluster.
+// Options are the options of Weir that concern the cluster.
 type Options struct {
-	// Namespace is that of the pool, and Own that of Weir's pods.
+	// Namespace is the pool's namespace, and Own that of Weir's pods.
 	Namespace, Own string
-	// Pool is the name of the InferencePool, and Group its group; empty: Selector selects the pods.
+	// Pool and Group are the InferencePool's name and group; empty: Selector selects the pods.
 	Pool, Group, Selector string
-	// Election means that replicas elect a leader, and Slice names the EndpointSlice in which it enters itself.
+	// Election means that replicas elect a leader, and Slice names the EndpointSlice that the leader keeps.
 	Election bool
 	Slice    string
-	// ServiceAccount is Weir's, in the namespace Own; empty: the caller is asked about.
+	// ServiceAccount is Weir's, in the namespace Own; empty: the caller's permissions are checked.
 	ServiceAccount string
-	// MetricsAuth means that Weir asks the apiserver about the readers of its metrics.
+	// MetricsAuth means that Weir checks the readers of its metrics with the apiserver.
 	MetricsAuth bool
-	// Secret is the Secret of the namespace Own with the certificate, and CertPath a directory; empty: none.
+	// Secret names the Secret with the certificate, in the namespace Own, and CertPath the directory with it; empty:
+	// none.
 	Secret, CertPath string
 }
 
-// asking has the clients and what they were told.
+// asking has the clients and their answers so far.
 type asking struct {
 	Options
 	clients, weir kubernetes.Interface
@@ -78,7 +79,7 @@ func Cluster(ctx context.Context, config *rest.Config, o Options) (doctor.Cluste
 	return a.facts, nil
 }
 
-// forbidden notes that the caller may not ask something, and returns any other error as it is.
+// forbidden notes a question that the caller may not ask, and returns any other error unchanged.
 func (a *asking) forbidden(what string, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return fmt.Errorf("asking the apiserver for %s: %w", what, err)
@@ -87,7 +88,7 @@ func (a *asking) forbidden(what string, err error) error {
 	return nil
 }
 
-// kinds asks which versions of the resources there are.
+// kinds asks for the served versions of the resources.
 func (a *asking) kinds(context.Context) error {
 	wanted := []doctor.Kind{}
 	if a.Pool != "" {
@@ -129,7 +130,8 @@ var names = []struct {
 	{kubeapi.OldGroupVersion, "inferencemodels"},
 }
 
-// permissions asks for each permission that Weir needs whether it has it. Those on resources that are not there are not needed.
+// permissions asks for each permission that Weir needs whether Weir has it. Permissions on absent resources are not
+// needed.
 func (a *asking) permissions(ctx context.Context) error {
 	var wanted []doctor.Permission
 	add := func(group, resource, namespace, name string, verbs ...string) {
@@ -183,9 +185,9 @@ func (a *asking) pods(ctx context.Context) error {
 		resource := schema.GroupVersionResource{Group: a.Group, Version: kubeapi.PoolGroupVersion.Version, Resource: poolResource}
 		if !a.served(resource) {
 			p.Object = ""
-			return nil // which is a finding of its own
+			return nil // a check reports it
 		}
-		// A list, since Weir's own service account may not get it.
+		// A list, since Weir's own service account may not get the object.
 		found, err := a.objects.Resource(resource).Namespace(a.Namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.OneTermEqualSelector("metadata.name", a.Pool).String(),
 		})
@@ -236,7 +238,7 @@ func (a *asking) served(r schema.GroupVersionResource) bool {
 	})
 }
 
-// withoutPods gives up the question for the pods.
+// withoutPods notes that the pods could not be asked for.
 func (a *asking) withoutPods(what string, err error) error {
 	a.facts.Pool.Object = ""
 	return a.forbidden(what, err)
@@ -248,7 +250,7 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// slice asks for the EndpointSlice of the leader, and for the leader.
+// slice asks for the leader's EndpointSlice, and for the leader.
 func (a *asking) slice(ctx context.Context) error {
 	if !a.Election || a.Slice == "" {
 		return nil
@@ -285,7 +287,7 @@ func (a *asking) slice(ctx context.Context) error {
 	return nil
 }
 
-// certificates reads the pairs with which Weir serves.
+// certificates reads Weir's serving certificates and keys.
 func (a *asking) certificates(ctx context.Context) error {
 	if a.Secret != "" {
 		own := doctor.Certificate{Where: fmt.Sprintf("Secret %s/%s", a.Own, a.Secret)}
