@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
@@ -63,17 +64,8 @@ func TestDemo(t *testing.T) {
 func replayDemo(t *testing.T, text string) {
 	t.Helper()
 	url := regexp.MustCompile(`http://\S+/debug/recording`).FindString(text)
-	recorded, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer recorded.Body.Close()
-	content, err := io.ReadAll(recorded.Body)
-	if err != nil || recorded.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %v", url, recorded.Status, err)
-	}
 	file := filepath.Join(t.TempDir(), "weir.recording")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(expect.Page(t, url)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr strings.Builder

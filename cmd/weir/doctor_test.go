@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // asShipped are the flags of epp that the shipped files of Envoy state.
@@ -148,8 +150,8 @@ func TestDoctorOfEnginesThatGetNoRequests(t *testing.T) {
 	}
 	dir := t.TempDir()
 	in, listed, envoy := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "eds.yaml"), filepath.Join(dir, "envoy.yaml")
-	rename(t, envoy, strings.Replace(string(text), "path: config/envoy/eds/model_servers.yaml", "path: "+listed, 1))
-	rename(t, in, `endpoints: [{ address: "127.0.0.1:8001" }, { address: "127.0.0.1:8002", role: prefill }]`)
+	expect.Replaced(t, envoy, strings.Replace(string(text), "path: config/envoy/eds/model_servers.yaml", "path: "+listed, 1))
+	expect.Replaced(t, in, `endpoints: [{ address: "127.0.0.1:8001" }, { address: "127.0.0.1:8002", role: prefill }]`)
 	var stdout, stderr bytes.Buffer
 	if code := runEnvoy([]string{"endpoints", in, listed}, &stdout, &stderr); code != 0 {
 		t.Fatal(stderr.String())

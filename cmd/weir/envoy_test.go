@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 const (
@@ -17,28 +19,17 @@ const (
 	threeEngines = "endpoints: [{ address: \"10.0.0.1:8000\" }, { address: \"10.0.0.2:8000\" }, { address: \"10.0.0.3:8000\" }]\n"
 )
 
-// rename puts a text into a file, as a good editor does it.
-func rename(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // The file of Envoy's endpoints is written once. Wrong arguments are 2, and a broken file is 1 and leaves Envoy's as it
 // was.
 func TestEnvoyEndpoints(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "eds.yaml")
-	rename(t, in, twoEngines)
+	expect.Replaced(t, in, twoEngines)
 	bad, large, roles := filepath.Join(dir, "bad.yaml"), filepath.Join(dir, "large.yaml"), filepath.Join(dir, "roles.yaml")
-	rename(t, bad, "endpoints:\n- address: \"10.0.0.1:8000\"\n- { address: \"engine:8000\", slots: -1 }\n")
-	rename(t, roles, `endpoints: [{ address: "10.0.0.1:8000" }, { address: "10.0.0.2:8000", role: decode },
+	expect.Replaced(t, bad, "endpoints:\n- address: \"10.0.0.1:8000\"\n- { address: \"engine:8000\", slots: -1 }\n")
+	expect.Replaced(t, roles, `endpoints: [{ address: "10.0.0.1:8000" }, { address: "10.0.0.2:8000", role: decode },
   { address: "10.0.0.3:8000", role: prefill }, { address: "10.0.0.4:8000", role: encode }]`)
-	rename(t, large, "# "+strings.Repeat("x", 1<<20)+"\nendpoints: []\n")
+	expect.Replaced(t, large, "# "+strings.Repeat("x", 1<<20)+"\nendpoints: []\n")
 	if err := os.Link(in, filepath.Join(dir, "same.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -89,20 +80,20 @@ func TestEnvoyEndpoints(t *testing.T) {
 func TestEnvoyEndpointsFollows(t *testing.T) {
 	dir := t.TempDir()
 	f := envoyFlags{in: filepath.Join(dir, "endpoints.yaml"), out: filepath.Join(dir, "eds.json"), cluster: "model_servers", follow: true, grace: time.Hour}
-	rename(t, f.in, twoEngines)
+	expect.Replaced(t, f.in, twoEngines)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var stdout, stderr output
 	done := make(chan error, 1)
 	go func() { done <- f.run(ctx, &stdout, &stderr) }()
 	stdout.waitFor(t, "endpoints: 2, draining: 0")
-	rename(t, f.in, threeEngines)
+	expect.Replaced(t, f.in, threeEngines)
 	stdout.waitFor(t, "endpoints: 3, draining: 1")
 	good, err := os.ReadFile(f.out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rename(t, f.in, "endpoints: [{ address: \"10.0.0.1:8000\", slot: 1 }]\n")
+	expect.Replaced(t, f.in, "endpoints: [{ address: \"10.0.0.1:8000\", slot: 1 }]\n")
 	stderr.waitFor(t, f.in+": endpoints[0].slot: unknown field")
 	stderr.waitFor(t, f.out+" stays as it is")
 	if now, err := os.ReadFile(f.out); err != nil || !bytes.Equal(now, good) {
@@ -112,9 +103,9 @@ func TestEnvoyEndpointsFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr.waitFor(t, "no such file")
-	rename(t, f.in, "endpoints: [{ address: \"10.0.0.3:8000\" }]\n")
+	expect.Replaced(t, f.in, "endpoints: [{ address: \"10.0.0.3:8000\" }]\n")
 	stdout.waitFor(t, "endpoints: 1, draining: 3")
-	rename(t, f.in, "endpoints: []\n")
+	expect.Replaced(t, f.in, "endpoints: []\n")
 	stdout.waitFor(t, "endpoints: 0, draining: 4")
 
 	// As the kubelet mounts a ConfigMap: a link to a link to a directory that it swaps.
@@ -123,7 +114,7 @@ func TestEnvoyEndpointsFollows(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(mounted, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		rename(t, filepath.Join(mounted, name, "endpoints.yaml"), text)
+		expect.Replaced(t, filepath.Join(mounted, name, "endpoints.yaml"), text)
 	}
 	link := func(to, path string) {
 		t.Helper()

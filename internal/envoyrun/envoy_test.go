@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // patience is how long a test waits for an event. Nothing should take a tenth of it, but on a loaded machine it may.
@@ -95,16 +97,6 @@ func wantClosed(t *testing.T, what string, done <-chan struct{}) {
 	}
 }
 
-// eventually waits until ok returns true, polling it.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v until %s", patience, what)
-		}
-	}
-}
-
 // wantGone checks that neither a process (not even an unreaped one) nor a temporary file is left.
 func wantGone(t *testing.T, envoy *Envoy) {
 	t.Helper()
@@ -112,7 +104,7 @@ func wantGone(t *testing.T, envoy *Envoy) {
 	if err := syscall.Kill(envoy.Pid(), 0); err != syscall.ESRCH {
 		t.Errorf("process %d: %v, want none", envoy.Pid(), err)
 	}
-	eventually(t, "the temporary directory is gone", func() bool {
+	expect.True(t, "the temporary directory is gone", func() bool {
 		_, err := os.Stat(envoy.dir)
 		return os.IsNotExist(err)
 	})
@@ -188,7 +180,7 @@ func TestPauseAndResume(t *testing.T) {
 	if err := envoy.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it stands", func() bool { return state(t, envoy) == "T" })
+	expect.True(t, "it stands", func() bool { return state(t, envoy) == "T" })
 	answer := ask(envoy)
 	time.Sleep(100 * time.Millisecond)
 	select {
@@ -220,14 +212,14 @@ func TestStatsAndAccessLog(t *testing.T) {
 		wantServed(t, envoy)
 	}
 	const counter = "cluster.model_servers.upstream_rq_total"
-	eventually(t, "three requests are counted", func() bool {
+	expect.True(t, "three requests are counted", func() bool {
 		stats, err := envoy.Stats(t.Context(), "^"+counter+"$")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(stats) == 1 && stats[counter] == 3
 	})
-	eventually(t, "the access log has three lines", func() bool {
+	expect.True(t, "the access log has three lines", func() bool {
 		entries, err := envoy.AccessEntries()
 		return err == nil && len(entries) == 3 && entries[0]["path"] == "/v1/models" && entries[0]["status"] == 200.0 &&
 			entries[0]["details"] == "via_upstream"

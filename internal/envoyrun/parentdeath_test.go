@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // If it is started from a thread that ends at once (a goroutine that returns while locked ends its thread), Envoy keeps
@@ -72,7 +74,7 @@ func TestEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It is not our child: an init process reaps it, or, in a container without one, nobody does.
-	eventually(t, "Envoy has ended", func() bool {
+	expect.True(t, "Envoy has ended", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})

@@ -17,20 +17,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 func TestMain(m *testing.M) {
 	os.Exit(Run(m.Run))
-}
-
-// eventually waits for what the apiserver does in the background: RBAC and the audit log are a little behind.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so after a minute: %s", what)
-		}
-	}
 }
 
 func clientsOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
@@ -67,7 +59,7 @@ func TestServiceAccountsHaveTheirRolesOnly(t *testing.T) {
 		t.Fatalf("without a Role: %v", err)
 	}
 	env.Apply(t, namespace, readerRole)
-	eventually(t, "with a Role, pods are listed", func() bool {
+	expect.True(t, "with a Role, pods are listed", func() bool {
 		_, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=x", FieldSelector: "spec.nodeName=n"})
 		return err == nil
 	})
@@ -90,7 +82,7 @@ func TestServiceAccountsHaveTheirRolesOnly(t *testing.T) {
 		{"get", "pods", namespace, "none", "", "", 403},
 		{"watch", "pods", namespace, "", "app=y", "", 200}, // it still runs
 	} {
-		eventually(t, fmt.Sprintf("%+v is on record", want), func() bool {
+		expect.True(t, fmt.Sprintf("%+v is on record", want), func() bool {
 			return slices.ContainsFunc(env.Requests(t, user), func(r Request) bool {
 				return asked{r.Verb, r.Resource, r.Namespace, r.Name, r.LabelSelector, r.FieldSelector, r.Code} == want
 			})
@@ -102,7 +94,7 @@ func TestServiceAccountsHaveTheirRolesOnly(t *testing.T) {
 		}
 	}
 	watch.Stop()
-	eventually(t, "the log has the end of the watch", func() bool {
+	expect.True(t, "the log has the end of the watch", func() bool {
 		log, err := os.ReadFile(env.auditLog())
 		if err != nil {
 			t.Fatal(err)

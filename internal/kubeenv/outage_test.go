@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // While the apiserver is stopped, connections are refused; it comes back at the same address with what it had, and
@@ -68,7 +70,7 @@ func TestEndsWithItsParent(t *testing.T) {
 	}
 	for _, pid := range []int{etcd, apiserver} {
 		// It is not our child: an init process reaps it, or, in a container without one, nobody does.
-		eventually(t, fmt.Sprintf("process %d has ended", pid), func() bool {
+		expect.True(t, fmt.Sprintf("process %d has ended", pid), func() bool {
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			return err != nil || strings.Contains(string(stat), ") Z ")
 		})

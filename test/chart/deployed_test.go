@@ -23,6 +23,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -238,13 +239,7 @@ const patience = time.Minute
 // await waits until a question has no error.
 func (d *deployed) await(what string, ask func() error) {
 	d.t.Helper()
-	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if err = ask(); err == nil {
-			return
-		}
-	}
-	d.t.Fatalf("after %v not yet: %s: %v", patience, what, err)
+	expect.Eventually(d.t, what, ask)
 }
 
 // health returns what a gRPC health service says.
@@ -320,7 +315,7 @@ func (d *deployed) scrape(token string) (status int, text string) {
 // debug reads a page of the debug port.
 func (d *deployed) debug(path string) string {
 	d.t.Helper()
-	return get(d.t, fmt.Sprintf("http://127.0.0.1:%d%s", d.ports.Debug, path))
+	return expect.Page(d.t, fmt.Sprintf("http://127.0.0.1:%d%s", d.ports.Debug, path))
 }
 
 // logged returns the process's log.

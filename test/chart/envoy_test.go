@@ -14,10 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
 )
@@ -173,15 +173,10 @@ func TestEnvoyServes(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Until the first health check has passed, requests go past Weir.
-			for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+			expect.True(t, "a request passes through Weir", func() bool {
 				chat(t, envoy.URL(), false)
-				if counted.MatchString(get(t, epp.MetricsURL+"/metrics")) {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatal("no request passed through Weir")
-				}
-			}
+				return counted.MatchString(expect.Page(t, epp.MetricsURL+"/metrics"))
+			})
 		})
 	}
 }
@@ -201,20 +196,6 @@ func chat(t *testing.T, url string, streamed bool) {
 }
 
 var counted = regexp.MustCompile(`(?m)^weir_requests_total\{outcome="dispatched"\} [1-9]`)
-
-func get(t *testing.T, url string) string {
-	t.Helper()
-	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // With the first-token gate and three replicas that all serve, the rendered Envoy leads each gate to its request.
 func TestGateBehindTheChartsReplicas(t *testing.T) {
@@ -243,7 +224,7 @@ func TestGateBehindTheChartsReplicas(t *testing.T) {
 	// all returns how many replicas' gates have seen a first token, and how many gates did not know their request.
 	all := func() (seen, unknown int) {
 		for _, e := range epps {
-			page := get(t, e.MetricsURL+"/metrics")
+			page := expect.Page(t, e.MetricsURL+"/metrics")
 			if timed.MatchString(page) {
 				seen++
 			}
@@ -256,19 +237,17 @@ func TestGateBehindTheChartsReplicas(t *testing.T) {
 		return seen, unknown
 	}
 	// For a second after a replica's health has changed Envoy may lead the two streams of a request apart.
-	for end := time.Now().Add(patience); ; {
+	expect.Eventually(t, "each gate knows its request", func() error {
 		_, before := all()
 		for range 30 {
 			chat(t, envoy.URL(), true)
 		}
 		seen, after := all()
 		if seen == len(epps) && after == before {
-			break
+			return nil
 		}
-		if time.Now().After(end) {
-			t.Fatalf("gates of %d of %d replicas have seen a first token, and %d of the last 30 do not know their request", seen, len(epps), after-before)
-		}
-	}
+		return fmt.Errorf("gates of %d of %d replicas have seen a first token, and %d of the last 30 do not know their request", seen, len(epps), after-before)
+	})
 }
 
 var strangers = regexp.MustCompile(`(?m)^weir_gate_unknown_total (\d+)$`)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -382,12 +382,10 @@ func (p *place) follow() {
 			"socket_address": map[string]any{"address": picker.host(), "port_value": picker.ports.GRPC},
 		}}}}}},
 	}}})
-	if err == nil {
-		err = errors.Join(os.WriteFile(p.eds+".new", text, 0o600), os.Rename(p.eds+".new", p.eds))
-	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	expect.Replaced(p.t, p.eds, string(text))
 }
 
 // ask sends a request, and returns an error unless it is served.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -72,16 +73,16 @@ func TestAlertsOnARealRun(t *testing.T) {
 
 	config := filepath.Join(d.files["config"], "weir.yaml")
 	valid := readFile(t, config)
-	replace(t, config, "profile: none\n")
+	expect.Replaced(t, config, "profile: none\n")
 	d.fires("the configuration", "weir_config_valid 0", "WeirConfigInvalid")
-	replace(t, config, valid)
+	expect.Replaced(t, config, valid)
 	d.fires("nothing any more", "weir_config_valid 1")
 
 	// It may open the file, and not list the directory. It notices when the file is replaced.
 	if err := os.Chmod(d.files["config"], 0o311); err != nil { //nolint:gosec // less than the owner had
 		t.Fatal(err)
 	}
-	replace(t, config, valid+"\n")
+	expect.Replaced(t, config, valid+"\n")
 	d.fires("the directory", "weir_files_followed 0", "WeirFilesNotFollowed")
 	if err := os.Chmod(d.files["config"], 0o700); err != nil { //nolint:gosec // it is a directory
 		t.Fatal(err)
@@ -169,17 +170,6 @@ func (d *deployed) samplesOf(pod string) string {
 	d.t.Helper()
 	labels := regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? `)
 	return labels.ReplaceAllString(strings.TrimSuffix(d.samples(), quietEnvoy), `$1{pod="`+pod+`",$2} `)
-}
-
-// replace writes a file in one step, as a ConfigMap's are.
-func replace(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ready sets whether a pod is ready.

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	aiv3 "github.com/envoyproxy/go-control-plane/envoy/data/ai/v3"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/envoystream"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -68,7 +68,7 @@ func TestAlertsOfTraffic(t *testing.T) {
 
 	small := all.get(t, "ConfigMap/llama-weir").text("data", "weir.yaml")
 	small = strings.NewReplacer("totalCapacity: 2000", "totalCapacity: 1", "flowCapacity: 2000", "flowCapacity: 1").Replace(small)
-	replace(t, filepath.Join(d.files["config"], "weir.yaml"), small)
+	expect.Replaced(t, filepath.Join(d.files["config"], "weir.yaml"), small)
 	d.await("the queue is small", func() error {
 		if !strings.Contains(d.debug("/debug/config"), "totalCapacity: 1\n") {
 			return fmt.Errorf("the configuration is\n%s", d.debug("/debug/config"))
@@ -271,7 +271,7 @@ func TestAlertOfRequestsPastWeir(t *testing.T) {
 			t.Cleanup(envoy.Kill)
 			scrape := func() string {
 				t.Helper()
-				lines := askedMetrics(t).FindAllString(get(t, envoy.StatsURL()+"/metrics"), -1)
+				lines := askedMetrics(t).FindAllString(expect.Page(t, envoy.StatsURL()+"/metrics"), -1)
 				if len(lines) != 1 {
 					t.Fatalf("of Envoy the alerts have %q", lines)
 				}
@@ -280,12 +280,8 @@ func TestAlertOfRequestsPastWeir(t *testing.T) {
 			weir := strings.TrimSuffix(healthy, quietEnvoy)
 			before := scrape()
 			firing(t, "nothing", weir+before)
-			get(t, envoy.URL()+"/v1/models")
-			for end := time.Now().Add(patience); scrape() == before; time.Sleep(50 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("the counter does not rise: %s", before)
-				}
-			}
+			expect.Page(t, envoy.URL()+"/v1/models")
+			expect.True(t, "the counter rises", func() bool { return scrape() != before })
 			firing(t, "Envoy's way to Weir", weir+growing(t, before, scrape()), "WeirBypassed")
 		})
 	}

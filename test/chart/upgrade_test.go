@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -107,15 +109,12 @@ func (u *upgrade) selector() map[string]string {
 // leadsTo waits until the Service leads to these addresses and no others.
 func (u *upgrade) leadsTo(addresses ...string) {
 	u.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		got := u.service.leadsTo()
-		if slices.Equal(got, addresses) {
-			return
+	expect.Eventually(u.t, "the Service's addresses", func() error {
+		if got := u.service.leadsTo(); !slices.Equal(got, addresses) {
+			return fmt.Errorf("it leads to %v, want %v", got, addresses)
 		}
-		if time.Now().After(end) {
-			u.t.Fatalf("the Service leads to %v, want %v", got, addresses)
-		}
-	}
+		return nil
+	})
 }
 
 // neverEmpty checks that the Service led nowhere for no longer than is promised, since it was asked last.

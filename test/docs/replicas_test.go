@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
@@ -70,22 +69,11 @@ func replicas(t *testing.T, titles ...string) (*Stage, []*scene.EPP) {
 // dispatched returns the number of requests that an epp has dispatched.
 func dispatched(t *testing.T, e *scene.EPP) int {
 	t.Helper()
-	response, err := http.Get(e.MetricsURL + "/metrics")
+	metrics, err := expect.Scrape(e.MetricsURL + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range families["weir_requests_total"].GetMetric() {
-		if m.GetLabel()[0].GetValue() == "dispatched" {
-			return int(m.GetCounter().GetValue())
-		}
-	}
-	return 0
+	return int(metrics.Sum("weir_requests_total", "outcome", "dispatched"))
 }
 
 // until sends requests until a condition holds.

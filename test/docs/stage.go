@@ -17,6 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
 )
@@ -184,13 +185,7 @@ func (s *Stage) outward(text string) string {
 // write atomically writes a file for the commands.
 func (s *Stage) write(name, text string) {
 	s.t.Helper()
-	path := filepath.Join(s.dir, name)
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.Replaced(s.t, filepath.Join(s.dir, name), text)
 }
 
 // log returns what epp has logged.

@@ -13,6 +13,7 @@ import (
 	mode "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // "The first message's protocol_config names the request and response body modes: tell modes apart by it."
@@ -159,7 +160,7 @@ func TestHeaderOnlyHoldsTheBody(t *testing.T) {
 	x := envoy.send(t, sent)
 	s := p.accept(t)
 	s.want("request_headers")
-	eventually(t, "the client is pushed back", func() bool {
+	expect.True(t, "the client is pushed back", func() bool {
 		before := sent.read.Load()
 		time.Sleep(50 * time.Millisecond)
 		return before > 0 && before == sent.read.Load()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // The facts about Envoy's own signals of overload, on which ADR 0192 rests.
@@ -24,17 +24,13 @@ const overloadedHeader = "x-envoy-overloaded"
 // waitForStat waits until a statistic has a value.
 func (e *proxy) waitForStat(t *testing.T, name string, want int64) {
 	t.Helper()
-	var got int64
-	for limit := time.Now().Add(patience); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
+	expect.Eventually(t, name, func() error {
 		stats, err := e.Stats(context.Background(), "^"+name+"$")
-		if err != nil {
-			t.Fatal(err)
+		if got := stats[name]; err == nil && got != want {
+			err = fmt.Errorf("is %d, want %d", got, want)
 		}
-		if got = stats[name]; got == want {
-			return
-		}
-	}
-	t.Fatalf("%s is %d, want %d", name, got, want)
+		return err
+	})
 }
 
 // checked adds a check of the health of Weir's cluster, at an address of its own, and the least part of healthy hosts in
@@ -183,12 +179,7 @@ func TestEnvoysOwnOverload(t *testing.T) {
 	pressure := filepath.Join(t.TempDir(), "pressure")
 	set := func(value string) {
 		t.Helper()
-		if err := os.WriteFile(pressure+".new", []byte(value), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(pressure+".new", pressure); err != nil {
-			t.Fatal(err)
-		}
+		expect.Replaced(t, pressure, value)
 	}
 	set("0")
 	const monitor, action = "envoy.resource_monitors.injected_resource", "envoy.overload_actions.stop_accepting_requests"

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // hanging is a model server that accepts requests and never answers. arrived gets a value for each request, and gone
@@ -130,7 +132,7 @@ func TestRejectionWhileHeld(t *testing.T) {
 			s.send(rejection("queue-full"))
 			x.wantRejection("queue-full")
 			s.wantEnded()
-			eventually(t, "the access log has the reason", func() bool {
+			expect.True(t, "the access log has the reason", func() bool {
 				entries, err := envoy.AccessEntries()
 				return err == nil && len(entries) == 1 && entries[0]["status"] == 503.0 && entries[0]["details"] == "queue-full"
 			})

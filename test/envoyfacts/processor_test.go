@@ -184,13 +184,3 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 	}
 	panic("unreachable")
 }
-
-// eventually calls ok again and again until it reports true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v until %s", patience, what)
-		}
-	}
-}

@@ -65,7 +65,7 @@ func TestRequestsQueue(t *testing.T) {
 			for _, h := range first {
 				close(h.begin)
 			}
-			r.await(2, "weir_extproc_response_headers_seconds_count")
+			r.await(2, "weir_extproc_response_headers_seconds")
 			r.roundTrip()
 			if waiting := r.value("weir_queue_length"); waiting != 1 {
 				t.Fatalf("while two answers run %v requests wait", waiting)
@@ -97,7 +97,7 @@ func TestRequestWithoutABody(t *testing.T) {
 	answers := r.send(ask{method: http.MethodGet})
 	h, _ := r.arrival()
 	close(h.begin)
-	r.await(1, "weir_extproc_response_headers_seconds_count")
+	r.await(1, "weir_extproc_response_headers_seconds")
 	// With it the endpoints are full.
 	running := r.send(chat())
 	second, _ := r.arrival()
@@ -160,7 +160,7 @@ func TestPreemption(t *testing.T) {
 	victims[1-lost].answered()
 	served(t, "the other sheddable request", answers[1-lost])
 	r.settled()
-	if n := r.value("weir_preempted_total", `victim_tier="sheddable"`, `by_tier="critical"`); n != 1 {
+	if n := r.value("weir_preempted_total", "victim_tier", "sheddable", "by_tier", "critical"); n != 1 {
 		t.Errorf("%v requests were preempted", n)
 	}
 }
@@ -171,7 +171,7 @@ func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{values: oneSlot + duplex})
 	_, answers := r.fill(stream("x-tier", "sheddable"))
-	r.await(2, "weir_extproc_response_headers_seconds_count")
+	r.await(2, "weir_extproc_response_headers_seconds")
 	urgent := r.send(chat("x-tier", "critical"))
 	h, _ := r.arrival()
 	h.answered()
@@ -288,7 +288,7 @@ func TestUsage(t *testing.T) {
 				t.Errorf("the client got %q", got.body)
 			}
 			r.settled()
-			if got := r.value("weir_extproc_usage_tokens_total", `kind="input"`); got != test.input {
+			if got := r.value("weir_extproc_usage_tokens_total", "kind", "input"); got != test.input {
 				t.Errorf("%v tokens were read, want %v", got, test.input)
 			}
 			if got := r.value("weir_extproc_usage_unknown_total"); (got == 1) != (test.input == 0) {

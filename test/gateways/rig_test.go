@@ -10,8 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
@@ -298,53 +297,28 @@ func served(t *testing.T, what string, answers <-chan answer) answer {
 
 func (r *rig) metrics() string {
 	r.t.Helper()
-	response, err := http.Get(r.epp.MetricsURL + "/metrics")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return string(text)
+	return expect.Page(r.t, r.epp.MetricsURL+"/metrics")
 }
 
-// value returns the sum of a metric's series with these labels in them.
-func (r *rig) value(name string, labels ...string) (sum float64) {
+// value returns a metric's value, as [expect.Metrics.Sum] has it.
+func (r *rig) value(name string, labels ...string) float64 {
 	r.t.Helper()
-	for line := range strings.Lines(r.metrics()) {
-		m := series.FindStringSubmatch(line)
-		if m == nil || m[1] != name {
-			continue
-		}
-		has := true
-		for _, l := range labels {
-			has = has && strings.Contains(m[2], l)
-		}
-		if has {
-			n, err := strconv.ParseFloat(m[3], 64)
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			sum += n
-		}
+	metrics, err := expect.Scrape(r.epp.MetricsURL + "/metrics")
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	return sum
+	return metrics.Sum(name, labels...)
 }
-
-var series = regexp.MustCompile(`^(\w+)(\{.*\})? (\S+)\n$`)
 
 // await waits until a metric has a value.
-func (r *rig) await(want float64, name string, labels ...string) {
+func (r *rig) await(want float64, name string) {
 	r.t.Helper()
-	var got float64
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if got = r.value(name, labels...); got == want {
-			return
+	expect.Eventually(r.t, name, func() error {
+		if got := r.value(name); got != want {
+			return fmt.Errorf("is %v, want %v", got, want)
 		}
-	}
-	r.t.Fatalf("%s%v is %v, want %v", name, labels, got, want)
+		return nil
+	})
 }
 
 // settled waits until nothing waits or runs.

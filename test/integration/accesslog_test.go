@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"testing"
 
@@ -37,13 +36,7 @@ func TestAccessLogCannotBeForged(t *testing.T) {
 			for _, name := range names {
 				s.raw("POST /v1/chat/completions?a=%22,%22status%22:418&b=\"x\" HTTP/1.1", "x-request-id: "+name)
 			}
-			var entries []map[string]any
-			eventually(t, "all are in the log", func() (err error) {
-				if entries, err = s.envoy().AccessEntries(); err == nil && len(entries) < len(names) {
-					err = errNotYet
-				}
-				return err
-			})
+			entries := s.accessLog(len(names))
 			if len(entries) != len(names) {
 				t.Errorf("%d lines for %d requests", len(entries), len(names))
 			}
@@ -63,17 +56,10 @@ func TestAccessLogCannotBeForged(t *testing.T) {
 // raw sends a request with the given request line and header unchanged, and reads the first line of the answer.
 func (s *scene) raw(line, header string) {
 	s.t.Helper()
-	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer conn.Close()
 	body := chat("tiny", false)
-	_, err = fmt.Fprintf(conn, "%s\r\nhost: inference\r\n%s\r\nauthorization: %s\r\ncontent-type: application/json\r\n"+
-		"content-length: %d\r\n\r\n%s", line, header, credentials(s.t, s.with.envoys[0]), len(body), body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	conn := s.write(fmt.Sprintf("%s\r\nhost: inference\r\n%s\r\nauthorization: %s\r\ncontent-type: application/json\r\n"+
+		"content-length: %d\r\n\r\n%s", line, header, credentials(s.t, s.with.envoys[0]), len(body), body))
+	defer conn.Close()
 	if status, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
 		s.t.Errorf("no answer to %q: %q %v", header, status, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -41,12 +42,7 @@ func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 		}
 		// Meanwhile the honest one gets more than these are charged.
 		idle := c.models[0].Stats().Completed
-		eventually(t, "the idle time", func() error {
-			if c.models[0].Stats().Completed < idle+100 {
-				return errNotYet
-			}
-			return nil
-		})
+		expect.True(t, "the idle time", func() bool { return c.models[0].Stats().Completed >= idle+100 })
 		c.round(func() {
 			c.attack(150, func(i int) ask {
 				if i == 20 {
@@ -214,7 +210,7 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 					}
 				})
 			}
-			within(t, 2*patience, "enough is measured", func() error {
+			expect.Within(t, 2*patience, "enough is measured", func() error {
 				if _, got := k.had(); got < 20*2*4*(20+2*160) {
 					return fmt.Errorf("honest has attained %d", got)
 				}

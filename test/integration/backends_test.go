@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,13 +16,7 @@ import (
 // backends is ready: without probing, all that are listed.
 func (s *scene) listEndpoints(entries ...string) {
 	s.t.Helper()
-	text := "endpoints: [" + strings.Join(entries, ", ") + "]\n"
-	if err := os.WriteFile(s.epp.endpoints+".new", []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.Rename(s.epp.endpoints+".new", s.epp.endpoints); err != nil {
-		s.t.Fatal(err)
-	}
+	s.epp.writeEndpoints("endpoints: [" + strings.Join(entries, ", ") + "]\n")
 	s.epp.waitFor(float64(len(entries)), "weir_ready_backends")
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -32,15 +33,9 @@ type upload struct {
 // upload announces a body of the given size.
 func (s *scene) upload(tenant string, announced int) *upload {
 	s.t.Helper()
-	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { _ = conn.Close() })
-	u := &upload{conn, s.t}
-	u.part(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nhost: inference\r\nx-llm-d-inference-fairness-id: %s\r\n"+
+	conn := s.write(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nhost: inference\r\nx-llm-d-inference-fairness-id: %s\r\n"+
 		"content-type: application/json\r\ncontent-length: %d\r\n\r\n", tenant, announced))
-	return u
+	return &upload{conn, s.t}
 }
 
 func (u *upload) part(text string) {
@@ -112,12 +107,7 @@ limits: { maxBodyBytes: 262144, maxBodyBytesTotal: 524288 }
 	for i := range 7 {
 		hoarded = append(hoarded, s.upload("hoarder", part+1000))
 		hoarded[i].part(strings.Repeat(" ", part))
-		eventually(t, "Weir has it", func() error {
-			if s.epp.value("weir_extproc_body_bytes") < float64((i+1)*part) {
-				return errNotYet
-			}
-			return nil
-		})
+		expect.True(t, "Weir has it", func() bool { return s.epp.value("weir_extproc_body_bytes") >= float64((i+1)*part) })
 	}
 	quiet := ask{tenant: "quiet", body: chat("tiny", false) + strings.Repeat(" ", 2*part)}
 	wantServed(t, "a quiet tenant's request", s.send(quiet))

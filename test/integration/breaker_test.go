@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -51,7 +52,7 @@ func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 		s.epp.waitFor(defaultBreaker-1, "weir_extproc_streams")
 		held = append(held, s.beginUntilItCounts(defaultBreaker))
 	}
-	eventually(t, "a warning", func() error {
+	expect.Eventually(t, "a warning", func() error {
 		if n := warnings(); n != 1 {
 			return fmt.Errorf("%d warnings, want 1", n)
 		}
@@ -73,7 +74,7 @@ func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 func (s *scene) beginUntilItCounts(streams float64) *pending {
 	s.t.Helper()
 	p := s.begin(ask{})
-	eventually(s.t, "a request in the free place", func() error {
+	expect.Eventually(s.t, "a request in the free place", func() error {
 		select {
 		case <-p.done:
 			p = s.begin(ask{})

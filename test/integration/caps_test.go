@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -67,7 +68,7 @@ func TestCapAtEachEndpoint(t *testing.T) {
 	s.fill(2, from("heavy"))
 	arrived := func(want ...int) { // heavy's, at each server
 		t.Helper()
-		eventually(t, "heavy's requests at the servers", func() error {
+		expect.Eventually(t, "heavy's requests at the servers", func() error {
 			for i, m := range s.models {
 				if n := len(slices.DeleteFunc(tenants(m), func(name string) bool { return name != "heavy" })); n != want[i] {
 					return fmt.Errorf("%d at server %d, want %d", n, i, want[i])

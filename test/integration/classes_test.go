@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -188,7 +189,7 @@ requestQueueController: { watermarkPerBackend: 20, lowerBoundPerBackend: 18, upp
 	s.epp.waitFor(upper, "weir_queue_length")
 	for range grants { // one by one, so that the stock does not fall below the lower bound before a client has sent the next
 		v.pass(1)
-		eventually(t, "all clients have sent their next requests", func() error {
+		expect.Eventually(t, "all clients have sent their next requests", func() error {
 			if held, waiting := s.epp.value("weir_stock_level"), s.epp.value("weir_queue_length"); held+waiting != 2*upper {
 				return fmt.Errorf("%v held and %v waiting", held, waiting)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/pki"
 )
 
@@ -82,7 +83,7 @@ func TestEnvoyNeedsACertificate(t *testing.T) {
 			if streams != 0 {
 				t.Errorf("%v streams, want none", streams)
 			}
-			eventually(t, "it is told", func() error {
+			expect.Eventually(t, "it is told", func() error {
 				if log := s.epp.log.String(); !strings.Contains(log, test.log) {
 					return fmt.Errorf("the log is %s", log)
 				}

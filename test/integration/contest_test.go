@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -44,12 +45,7 @@ func compete(t *testing.T, with setup, server modelsim.Config, honest ask) *cont
 		})
 	}
 	t.Cleanup(func() { c.over.Store(true); c.workers.Wait() })
-	eventually(t, "the honest one is served", func() error {
-		if c.models[0].Stats().Completed < 32 { // costs are learned
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(t, "the honest one is served until costs are learned", func() bool { return c.models[0].Stats().Completed >= 32 })
 	c.began = time.Now()
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // The two keys of config/envoy/auth/api-keys.yaml.
@@ -179,7 +180,7 @@ func TestKeysOfTheIssuer(t *testing.T) {
 	}
 	accepted := func(what string, a ask) {
 		t.Helper()
-		eventually(t, what, func() error {
+		expect.Eventually(t, what, func() error {
 			if got := s.send(a); got.status != 200 {
 				return fmt.Errorf("got %d %s", got.status, got.body)
 			}

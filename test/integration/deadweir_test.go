@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -132,7 +133,7 @@ func (s *scene) restart() {
 // servedByWeir waits for the first request that goes through Weir again.
 func (s *scene) servedByWeir() {
 	s.t.Helper()
-	eventually(s.t, "served by the new Weir", func() error {
+	expect.Eventually(s.t, "served by the new Weir", func() error {
 		got := s.send(ask{})
 		if s.epp.outcomes()["dispatched"] == 0 || got.status != 200 {
 			return fmt.Errorf("got %d, outcomes %v", got.status, s.epp.outcomes())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/extproc"
@@ -157,7 +158,7 @@ func TestDecisionsThatFail(t *testing.T) {
 	answers := make(chan answer, 3)
 	for n := range 3 {
 		go func() { answers <- post() }()
-		eventually(t, "a request holds the engine, and the others wait", func() error {
+		expect.Eventually(t, "a request holds the engine, and the others wait", func() error {
 			if s := w.controller.State(); s.Stock != 1 || s.Queued != n {
 				return fmt.Errorf("%d at the engine and %d in the queue, want 1 and %d", s.Stock, s.Queued, n)
 			}

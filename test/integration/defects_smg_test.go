@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -47,13 +48,13 @@ func TestDefectReservationsForNobody(t *testing.T) {
 	}
 	s.fill(1, ofClass("system", "anybody")) // clamped: it waits as default, and preempts nobody
 	s.epp.waitFor(1, "weir_tier_queue_length", "tier", "default")
-	eventually(t, "the log names the reservations", func() error {
+	expect.True(t, "the log names the reservations", func() bool {
 		for line := range strings.Lines(s.epp.log.String()) {
 			if strings.Contains(line, "interactive") && strings.Contains(line, "reserv") {
-				return nil
+				return true
 			}
 		}
-		return errNotYet
+		return false
 	})
 	v.open()
 	s.epp.settled()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -108,7 +109,7 @@ func TestClientGoneAfterDispatch(t *testing.T) {
 // running waits until the given number of requests is at the model servers.
 func (s *scene) running(want int) {
 	s.t.Helper()
-	eventually(s.t, "requests at the model servers", func() error {
+	expect.Eventually(s.t, "requests at the model servers", func() error {
 		n := 0
 		for _, m := range s.models {
 			n += m.Stats().InFlight

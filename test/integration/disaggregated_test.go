@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -100,7 +101,7 @@ func TestPrefillAndDecodeApart(t *testing.T) {
 	})
 	decode, prefill := s.models[0], s.models[1]
 	s.epp.writeEndpoints(fmt.Sprintf("endpoints:\n- { address: %q, role: decode }\n- { address: %q, role: prefill }\n", fronted, prefill.Address()))
-	eventually(t, "roles", func() error {
+	expect.Eventually(t, "roles", func() error {
 		if page := s.epp.status(); !strings.Contains(page, "prefill") {
 			return fmt.Errorf("no prefill engine in\n%s", page)
 		}
@@ -141,7 +142,7 @@ func TestPrefillAndDecodeApart(t *testing.T) {
 	for i := range 3 {
 		begun = append(begun, s.begin(ask{body: prompt(10+i, 2000, true)}))
 	}
-	eventually(t, "three prompts are read", func() error {
+	expect.Eventually(t, "three prompts are read", func() error {
 		if n, _, _ := front.last(); n != 7 {
 			return fmt.Errorf("%d requests", n)
 		}

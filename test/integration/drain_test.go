@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -41,7 +42,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 	}
 
 	s.epp.signal(syscall.SIGTERM)
-	eventually(t, "readiness down", func() error {
+	expect.Eventually(t, "readiness down", func() error {
 		if got := s.epp.serving("readiness"); got != healthv1.HealthCheckResponse_NOT_SERVING {
 			return fmt.Errorf("readiness is %v", got)
 		}
@@ -118,7 +119,7 @@ func TestDrainUnderLoad(t *testing.T) {
 			for worker := range workers {
 				go func() { ended <- s.loadUntilTheEnd(chat("tiny", worker%2 == 0)) }()
 			}
-			eventually(t, "work", func() error {
+			expect.Eventually(t, "work", func() error {
 				if n := s.models[0].Stats().Completed; n < 20 {
 					return fmt.Errorf("%d completed", n)
 				}
@@ -239,7 +240,7 @@ func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {
 	s.epp.waitFor(2, "weir_ready_backends")
 	begun := time.Now()
 	s.epp.signal(syscall.SIGTERM)
-	eventually(t, "readiness down", func() error {
+	expect.Eventually(t, "readiness down", func() error {
 		if got := s.epp.serving("readiness"); got != healthv1.HealthCheckResponse_NOT_SERVING {
 			return fmt.Errorf("readiness is %v", got)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -244,12 +245,7 @@ func TestRequirementsOnTheWire(t *testing.T) {
 	s := start(t, setup{models: []modelsim.Config{recorded(4), recorded(4)}, file: true, config: "trustedHeaders: { requirements: x-needs }\n"})
 	s.listEndpoints(fmt.Sprintf("{ address: %q, labels: { zone: a }, taints: [old] }", s.models[0].Address()),
 		fmt.Sprintf("{ address: %q, labels: { zone: b } }", s.models[1].Address()))
-	eventually(t, "the endpoints have their labels", func() error {
-		if got := s.send(ask{header: []string{"x-tenant", "t", "x-needs", "zone=b"}}); got.status != 200 {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(t, "the endpoints have their labels", func() bool { return s.send(ask{header: []string{"x-tenant", "t", "x-needs", "zone=b"}}).status == 200 })
 	for _, c := range []struct {
 		needs  string
 		status int

@@ -2,8 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -48,7 +47,7 @@ func (s *scene) followEndpoints(grace time.Duration) string {
 			t.Logf("log of weir envoy endpoints:\n%s", s.lists.String())
 		}
 	})
-	eventually(t, "the endpoints are written", func() error {
+	expect.Eventually(t, "the endpoints are written", func() error {
 		_, err := os.Stat(file)
 		return err
 	})
@@ -98,7 +97,7 @@ func TestEnginesComeAndGoWithoutKubernetes(t *testing.T) {
 	gets := func(m *modelsim.Server, more int) {
 		t.Helper()
 		before := len(m.Records())
-		eventually(t, "an engine gets requests", func() error {
+		expect.Eventually(t, "an engine gets requests", func() error {
 			if n := len(m.Records()) - before; n < more {
 				return fmt.Errorf("%d, want %d", n, more)
 			}
@@ -141,14 +140,9 @@ func TestEnginesComeAndGoWithoutKubernetes(t *testing.T) {
 func isIdle(t *testing.T, m *modelsim.Server) {
 	t.Helper()
 	running := regexp.MustCompile(`(?m)^vllm:num_requests_running\{.*\} 0$`)
-	eventually(t, "an engine is idle", func() error {
-		resp, err := http.Get(m.URL() + "/metrics")
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		page, err := io.ReadAll(resp.Body)
-		if err == nil && !running.Match(page) {
+	expect.Eventually(t, "an engine is idle", func() error {
+		page, err := expect.Read(m.URL() + "/metrics")
+		if err == nil && !running.MatchString(page) {
 			err = fmt.Errorf("it runs requests:\n%s", page)
 		}
 		return err
@@ -159,7 +153,7 @@ func isIdle(t *testing.T, m *modelsim.Server) {
 func (s *scene) inEnvoy(want int64) {
 	s.t.Helper()
 	const name = "cluster.model_servers.membership_total"
-	eventually(s.t, "Envoy has its endpoints", func() error {
+	expect.Eventually(s.t, "Envoy has its endpoints", func() error {
 		stats, err := s.envoy().Stats(s.t.Context(), "^"+name+"$")
 		if err == nil && stats[name] != want {
 			err = fmt.Errorf("%d, want %d", stats[name], want)
@@ -172,14 +166,8 @@ func (s *scene) inEnvoy(want int64) {
 // for a new one may have gone elsewhere, since Weir may know it a moment before Envoy does.
 func (s *scene) servedAsNamed(requests int, newcomer string) {
 	s.t.Helper()
-	var entries []map[string]any
-	eventually(s.t, "all are in the log", func() (err error) {
-		if entries, err = s.envoy().AccessEntries(); err == nil && len(entries) < requests {
-			err = errNotYet
-		}
-		return err
-	})
 	elsewhere := 0
+	entries := s.accessLog(requests)
 	for _, entry := range entries {
 		named, _, _ := strings.Cut(fmt.Sprint(entry["endpoint"]), ",")
 		if _, err := netip.ParseAddrPort(named); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 	decisions "github.com/weir-epp/weir/pkg/decision"
 )
@@ -54,11 +55,9 @@ decisions: { explain: [` + ops + `], sink: file, file: ` + file + " }\n",
 		}
 	}
 	var records []byte
-	eventually(t, "two records", func() error {
-		if records, _ = os.ReadFile(file); bytes.Count(records, []byte("\n")) != 2 {
-			return errNotYet
-		}
-		return nil
+	expect.True(t, "two records", func() bool {
+		records, _ = os.ReadFile(file)
+		return bytes.Count(records, []byte("\n")) == 2
 	})
 	recorded := s.epp.recording()
 	dump, err := os.ReadFile(recorded)
@@ -90,14 +89,8 @@ decisions: { explain: [` + ops + `], sink: file, file: ` + file + " }\n",
 func TestNoRecordingOnTheWire(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)}, config: "recording: 0\n"})
-	response, err := http.Get(s.epp.debug + "/debug/recording")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	_, _ = text.ReadFrom(response.Body)
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusNotFound || !strings.Contains(text.String(), "recording: 16") {
-		t.Errorf("%s %s", response.Status, &text)
+	status, text, err := expect.Get(s.epp.debug + "/debug/recording")
+	if err != nil || status != http.StatusNotFound || !strings.Contains(text, "recording: 16") {
+		t.Errorf("%d, %v: %s", status, err, text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -159,7 +160,7 @@ func TestATenantThatFailsEverywhere(t *testing.T) {
 				shut <- state
 				return
 			case <-time.After(50 * time.Millisecond):
-				if families, err := s.epp.scrape(); err == nil && sum(families, "weir_endpoint_circuit_open") != 0 {
+				if families, err := expect.Scrape(s.epp.metrics + "/metrics"); err == nil && families.Sum("weir_endpoint_circuit_open") != 0 {
 					state = "an engine was shut"
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -110,12 +111,7 @@ func floodBesideAQuietFlow(t *testing.T, flows string, most int) {
 	granted := 0 // to the model server, and let through
 	atServer := func() {
 		t.Helper()
-		eventually(t, "the next one is granted", func() error {
-			if len(s.models[0].Records()) <= granted {
-				return errNotYet
-			}
-			return nil
-		})
+		expect.True(t, "the next one is granted", func() bool { return len(s.models[0].Records()) > granted })
 	}
 	for i := range 20 {
 		// The quiet flow's requests come at various points of the flood. While one enters the queue, the valve is shut:

@@ -38,7 +38,7 @@ func startForger(t *testing.T, config string, edit func(envoyrun.Bootstrap) erro
 func (f *forger) forge(each int) (forged, other int) {
 	f.t.Helper()
 	member := f.models[1].Address()
-	begin, sent := len(f.log(0)), 0
+	begin, sent := len(f.accessLog(0)), 0
 	for _, a := range []ask{
 		{header: []string{destinationHeader, member}},
 		{header: []string{"X-Gateway-Destination-Endpoint", member + "," + member}},
@@ -53,7 +53,7 @@ func (f *forger) forge(each int) (forged, other int) {
 			}
 		}
 	}
-	for _, entry := range f.log(begin + sent)[begin:] {
+	for _, entry := range f.accessLog(begin + sent)[begin:] {
 		if answered := entry["status"] == 200.0; !answered {
 			continue
 		}
@@ -72,24 +72,11 @@ func (f *forger) forge(each int) (forged, other int) {
 			sent += 2
 		}
 	}
-	f.log(begin + sent) // so that none of them appears later
+	f.accessLog(begin + sent) // so that none of them appears later
 	if n := f.stranger.Stats().Started; n != 0 {
 		f.t.Errorf("%d requests came to a server that is not in the pool", n)
 	}
 	return forged, other
-}
-
-// log waits for the given number of entries in Envoy's access log.
-func (f *forger) log(lines int) []map[string]any {
-	f.t.Helper()
-	var log []map[string]any
-	eventually(f.t, "access log", func() (err error) {
-		if log, err = f.envoy().AccessEntries(); err == nil && len(log) < lines {
-			err = errNotYet
-		}
-		return err
-	})
-	return log
 }
 
 // A destination forged by a client has no effect, with any shipped configuration, whether Weir is running or dead. Both

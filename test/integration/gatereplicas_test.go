@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // replicas is a scene whose Envoy, with gate.yaml, lists several epps.
@@ -74,7 +75,7 @@ func (r *replicas) hold(n int, p *parked, request ask) ([]*pending, []float64) {
 		<-p.began
 	}
 	var held []float64
-	eventually(r.t, fmt.Sprintf("gates hold %d answers", n), func() error {
+	expect.Eventually(r.t, fmt.Sprintf("gates hold %d answers", n), func() error {
 		held = held[:0]
 		total := 0.0
 		for _, e := range r.epps {
@@ -99,7 +100,7 @@ func (r *replicas) hold(n int, p *parked, request ask) ([]*pending, []float64) {
 func (r *replicas) healthy(n int64) {
 	r.t.Helper()
 	const stat = "cluster.weir.membership_healthy"
-	eventually(r.t, stat, func() error {
+	expect.Eventually(r.t, stat, func() error {
 		stats, err := r.envoy().Stats(context.Background(), stat)
 		if err == nil && stats[stat] != n {
 			err = fmt.Errorf("%d, want %d", stats[stat], n)

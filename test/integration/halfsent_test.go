@@ -9,38 +9,27 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // half opens a connection to the scene's Envoy that announces a body of 100 bytes and sends only 4 of them. The model's
 // name is in the header that a gateway sets, so that Weir needs nothing but the headers.
 func (s *scene) half() net.Conn {
 	s.t.Helper()
-	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { _ = conn.Close() })
-	_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nhost: inference\r\nauthorization: %s\r\n"+
+	return s.write(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nhost: inference\r\nauthorization: %s\r\n"+
 		"content-type: application/json\r\nx-gateway-model-name: tiny\r\ncontent-length: 100\r\n\r\n{\"mo",
-		credentials(s.t, s.with.envoys[0]))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return conn
+		credentials(s.t, s.with.envoys[0])))
 }
 
 // received waits until Envoy has begun to read the given number of requests.
 func (s *scene) received(requests int64) {
 	s.t.Helper()
-	eventually(s.t, "Envoy has the requests", func() error {
+	expect.Eventually(s.t, "Envoy has the requests", func() error {
 		stats, err := s.envoy().Stats(s.t.Context(), `^http\.inference\.downstream_rq_total$`)
-		if err != nil {
-			return err
+		if n := stats["http.inference.downstream_rq_total"]; err == nil && n < requests {
+			err = fmt.Errorf("it has %d", n)
 		}
-		if stats["http.inference.downstream_rq_total"] < requests {
-			return errNotYet
-		}
-		return nil
+		return err
 	})
 }
 
@@ -121,14 +110,7 @@ func TestRouteForUploads(t *testing.T) {
 	}
 	s.epp.settled()
 	// A half-sent request holds nothing here either.
-	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := fmt.Fprint(conn, "POST /v1/files HTTP/1.1\r\nhost: inference\r\ncontent-length: 100\r\n\r\n{"); err != nil {
-		t.Fatal(err)
-	}
+	s.write("POST /v1/files HTTP/1.1\r\nhost: inference\r\ncontent-length: 100\r\n\r\n{")
 	s.received(3)
 	wantServed(t, "another request", s.send(ask{}))
 	s.epp.settled()

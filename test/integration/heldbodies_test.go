@@ -2,12 +2,12 @@ package integration
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // The bytes of bodies that Weir reports are those that it holds while requests wait: none in BUFFERED, where Envoy has
@@ -63,23 +63,15 @@ var heapInUse = regexp.MustCompile(`# HeapAlloc = (\d+)`)
 // heap returns the bytes of epp's heap that are in use. Pools are emptied by the third collection.
 func (e *epp) heap() float64 {
 	e.t.Helper()
-	var text []byte
+	var text string
 	for range 3 {
-		response, err := http.Get(e.debug + "/debug/pprof/heap?gc=1&debug=1")
-		if err != nil {
-			e.t.Fatal(err)
-		}
-		text, err = io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil {
-			e.t.Fatal(err)
-		}
+		text = expect.Page(e.t, e.debug+"/debug/pprof/heap?gc=1&debug=1")
 	}
-	m := heapInUse.FindSubmatch(text)
+	m := heapInUse.FindStringSubmatch(text)
 	if m == nil {
 		e.t.Fatalf("no size in %.200s", text)
 	}
-	n, err := strconv.ParseFloat(string(m[1]), 64)
+	n, err := strconv.ParseFloat(m[1], 64)
 	if err != nil {
 		e.t.Fatal(err)
 	}

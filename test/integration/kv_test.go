@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -52,7 +53,7 @@ flows: { key: ["header:x-tenant"] }
 	}
 	defer workers.Wait()
 	defer over.Store(true)
-	within(t, 2*patience, "both are served", func() error {
+	expect.Within(t, 2*patience, "both are served", func() error {
 		if l, s := served[0].Load(), served[1].Load(); l < 300 || s < 300 {
 			return fmt.Errorf("%d long ones and %d short ones", l, s)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -20,7 +21,7 @@ func TestPromptsGoWhereTheyFit(t *testing.T) {
 		return ask{path: "/v1/completions", body: fmt.Sprintf(`{"model":"tiny","prompt":%q,"max_tokens":8}`, strings.Repeat("word ", bytes/5))}
 	}
 	// Each engine in turn would get every other one.
-	eventually(t, "the lengths are known", func() error {
+	expect.Eventually(t, "the lengths are known", func() error {
 		for range 10 {
 			if a := s.send(prompt(8000)); a.status != http.StatusOK {
 				return fmt.Errorf("status %d: %s", a.status, a.body)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // mindRouter is the profile for users by a header, whose requests cost 100 tokens each, before one slot.
@@ -51,22 +53,12 @@ func TestMindRouterLightUserIsNext(t *testing.T) {
 		s.epp.waitFor(float64(21-i), "weir_queue_length")
 		v.pass(1)
 		s.epp.waitFor(float64(20-i), "weir_queue_length")
-		eventually(t, "the next one is granted", func() error {
-			if len(s.models[0].Records()) != 2*i+2 {
-				return errNotYet
-			}
-			return nil
-		})
+		expect.True(t, "the next one is granted", func() bool { return len(s.models[0].Records()) == 2*i+2 })
 		if got := tenants(s.models[0]); got[len(got)-1] != fmt.Sprint("light-", i) {
 			t.Errorf("with %d tokens: %v were granted, want the light user last", tokens, got)
 		}
 		v.pass(1) // the light one's answer; then one of the heavy user's goes
-		eventually(t, "the heavy user goes on", func() error {
-			if len(s.models[0].Records()) != 2*i+3 {
-				return errNotYet
-			}
-			return nil
-		})
+		expect.True(t, "the heavy user goes on", func() bool { return len(s.models[0].Records()) == 2*i+3 })
 	}
 	v.open()
 	for _, p := range waiting {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -83,12 +84,7 @@ func (b *battery) plug() *pending {
 	b.server.Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
 	p := b.begin(ask{})
 	b.epp.waitFor(1, "weir_stock_level")
-	eventually(b.t, "the plug is at the model server", func() error {
-		if b.server.Stats().InFlight == 0 {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(b.t, "the plug is at the model server", func() bool { return b.server.Stats().InFlight != 0 })
 	return p
 }
 

@@ -2,12 +2,11 @@ package integration
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -47,10 +46,7 @@ requestQueueController: { watermarkPerBackend: 100 }
 	close(numbers)
 	workers.Wait()
 	s.epp.settled()
-	families, err := s.epp.scrape()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := s.epp.scrape()
 	ofFlows := 0
 	for name, family := range families {
 		switch n := len(family.GetMetric()); {
@@ -63,10 +59,10 @@ requestQueueController: { watermarkPerBackend: 100 }
 	if ofFlows > 20*(mostLabels+1) {
 		t.Errorf("%d series by flow, want at most 20 of each", ofFlows)
 	}
-	if n := sum(families, "weir_bypass_total"); n != names {
+	if n := families.Sum("weir_bypass_total"); n != names {
 		t.Errorf("%v bypassed, want all %d", n, names)
 	}
-	if n := sum(families, "weir_bypass_total", "model", "other"); n < names-mostLabels {
+	if n := families.Sum("weir_bypass_total", "model", "other"); n < names-mostLabels {
 		t.Errorf("%v are counted as others, want at least %d", n, names-mostLabels)
 	}
 }
@@ -119,26 +115,16 @@ func TestSecretFlowKeysAreShownNowhere(t *testing.T) {
 	for _, page := range []string{
 		s.epp.metrics + "/metrics", s.epp.debug + "/debug/flows", s.epp.debug + "/debug/config", s.epp.debug + "/statusz",
 	} {
-		response, err := http.Get(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if strings.Contains(string(text), secret) {
+		text := expect.Page(t, page)
+		if strings.Contains(text, secret) {
 			t.Errorf("%s shows the key", page)
 		}
-		shown += strings.Count(string(text), "sha256:")
+		shown += strings.Count(text, "sha256:")
 	}
 	v.open()
 	s.epp.settled()
 	if strings.Contains(s.epp.log.String(), secret) {
 		t.Error("the log has the key")
 	}
-	eventually(t, "the hash is shown", func() error {
-		if shown == 0 || !strings.Contains(s.epp.log.String(), "sha256:") {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(t, "the hash is shown", func() bool { return shown > 0 && strings.Contains(s.epp.log.String(), "sha256:") })
 }

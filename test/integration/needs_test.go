@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -30,7 +31,7 @@ func TestRequestsGoWhereTheirNeedsAreMet(t *testing.T) {
 	}
 	image := chat(`[{"type":"text","text":"what is it?"},{"type":"image_url","image_url":{"url":"https://a.test/b.png"}}]`)
 	embeddings := ask{path: "/v1/embeddings", body: `{"model":"tiny","input":"a text"}`}
-	eventually(t, "the capabilities are known", func() error {
+	expect.Eventually(t, "the capabilities are known", func() error {
 		if a := s.send(embeddings); a.status != http.StatusBadRequest {
 			return fmt.Errorf("status %d: %s", a.status, a.body)
 		}
@@ -64,7 +65,7 @@ func TestRequestsGoWhereTheirNeedsAreMet(t *testing.T) {
 	}
 
 	s.epp.writeEndpoints(file("structured_output", "image, embeddings"))
-	eventually(t, "the engine for embeddings is known", func() error {
+	expect.Eventually(t, "the engine for embeddings is known", func() error {
 		if a := s.send(embeddings); a.status != http.StatusNotFound || a.reason() != "" { // the engine's answer: simulated ones make none
 			return fmt.Errorf("status %d: %s", a.status, a.body)
 		}

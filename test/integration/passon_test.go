@@ -18,7 +18,7 @@ import (
 // what no library would.
 func (s *scene) write(text string) net.Conn {
 	s.t.Helper()
-	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.envoy().URL(), "http://"), patience)
+	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
 	if err != nil {
 		s.t.Fatal(err)
 	}

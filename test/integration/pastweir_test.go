@@ -14,36 +14,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
 // extProc returns a counter of the first Envoy's main ext_proc filter, as Prometheus reads it from the stats listener.
 func (s *scene) extProc(counter string) float64 {
 	s.t.Helper()
-	response, err := http.Get(s.envoy().StatsURL() + "/metrics")
-	if err != nil {
-		s.t.Fatal(err)
+	families, err := expect.Scrape(s.envoy().StatsURL() + "/metrics")
+	if err != nil || families["envoy_http_ext_proc_"+counter] == nil {
+		s.t.Fatalf("%v, and no counter %s among %d", err, counter, len(families))
 	}
-	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if families["envoy_http_ext_proc_"+counter] == nil {
-		s.t.Fatalf("status %d, and no counter %s among %d", response.StatusCode, counter, len(families))
-	}
-	return sum(families, "envoy_http_ext_proc_"+counter)
+	return families.Sum("envoy_http_ext_proc_" + counter)
 }
 
 // counted waits until a counter of ext_proc has the value.
 func (s *scene) counted(counter string, want float64) {
 	s.t.Helper()
-	eventually(s.t, counter, func() error {
+	expect.Eventually(s.t, counter, func() error {
 		if got := s.extProc(counter); got != want {
 			return fmt.Errorf("%s is %v, want %v", counter, got, want)
 		}
@@ -95,12 +84,7 @@ func TestRequestsPastWeirAreCounted(t *testing.T) {
 		s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)}, flags: []string{"--secure-serving=true"}})
 		wantServed(t, "past Weir", s.send(ask{}))
 		s.counted("failure_mode_allowed", 1)
-		eventually(t, "Weir has counted the handshake", func() error {
-			if s.epp.value("weir_tls_handshake_failures_total", "reason", "plaintext") == 0 {
-				return errNotYet
-			}
-			return nil
-		})
+		expect.True(t, "Weir has counted the handshake", func() bool { return s.epp.value("weir_tls_handshake_failures_total", "reason", "plaintext") > 0 })
 		for _, want := range []string{`streams +0 +none has come yet`, `handshakes +[1-9]\d* failed +plaintext [1-9]\d*; the last one \d+s ago`} {
 			if page := s.epp.status(); !regexp.MustCompile(`(?m)^` + want + `$`).MatchString(page) {
 				t.Errorf("/statusz has no line %q:\n%s", want, page)
@@ -208,16 +192,7 @@ func TestStatsListenerServesCountersOnly(t *testing.T) {
 // status returns the page /statusz.
 func (e *epp) status() string {
 	e.t.Helper()
-	response, err := http.Get(e.debug + "/statusz")
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return string(text)
+	return expect.Page(e.t, e.debug+"/statusz")
 }
 
 // raw sends bytes and returns the first response, with all that follows its headers until the server has nothing to add.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // A bulk request that may use only a server that is held by a long stream grows old there. That does not make other
@@ -68,7 +69,7 @@ tiers:
 	s.epp.waitFor(1+grants, "weir_tier_queue_length", "tier", "bulk")
 	s.epp.waitFor(grants, "weir_tier_queue_length", "tier", "system")
 	other.pass(1 + grants)
-	eventually(t, "the last of the grants is at the model server", func() error {
+	expect.Eventually(t, "the last of the grants is at the model server", func() error {
 		if n := len(s.models[1].Records()); n < 1+grants {
 			return fmt.Errorf("%d of %d", n-1, grants)
 		}

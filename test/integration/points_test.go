@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -40,7 +41,7 @@ func TestPointsOfMindRouterOnTheWire(t *testing.T) {
 		},
 	})
 	started := func() [2]int { return [2]int{int(s.models[0].Stats().Started), int(s.models[1].Stats().Started)} }
-	eventually(t, "the statement is known", func() error {
+	expect.Eventually(t, "the statement is known", func() error {
 		before := started()
 		wantServed(t, "a request", s.send(ask{}))
 		if now := started(); now[1] == before[1] {
@@ -53,7 +54,7 @@ func TestPointsOfMindRouterOnTheWire(t *testing.T) {
 	answers := make(chan answer)
 	for i := range 3 {
 		go func() { answers <- s.send(ask{}) }()
-		eventually(t, "it is at an engine", func() error {
+		expect.Eventually(t, "it is at an engine", func() error {
 			if now := started(); now[0]+now[1] != before[0]+before[1]+i+1 {
 				return fmt.Errorf("%v have started, %v before", now, before)
 			}

@@ -1,10 +1,10 @@
 package integration
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // Access to the metrics does not reveal which tenants wait: the pages that show them have a port of their own.
@@ -13,16 +13,11 @@ func TestMetricsPortNamesNoFlow(t *testing.T) {
 	s := start(t, setup{config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n", flags: []string{"--enable-pprof"}})
 	page := func(root, path string) (int, string) {
 		t.Helper()
-		response, err := http.Get(root + path)
+		status, text, err := expect.Get(root + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, string(text)
+		return status, text
 	}
 	for _, path := range []string{"/statusz", "/debug/flows", "/debug/config", "/debug/pprof/", "/debug/pprof/cmdline"} {
 		if status, _ := page(s.epp.metrics, path); status != 404 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -37,13 +38,13 @@ requestQueueController: { watermarkPerBackend: 50, lowerBoundPerBackend: 50, upp
 // has one outcome.
 func (s *scene) allBack(bound time.Duration) {
 	s.t.Helper()
-	within(s.t, bound, "everything is back", func() error {
-		families, err := s.epp.scrape()
+	expect.Within(s.t, bound, "everything is back", func() error {
+		families, err := expect.Scrape(s.epp.metrics + "/metrics")
 		if err != nil {
 			return err
 		}
 		for _, gauge := range []string{"weir_queue_length", "weir_stock_level", "weir_active_flows", "weir_extproc_streams"} {
-			if n := sum(families, gauge); n != 0 {
+			if n := families.Sum(gauge); n != 0 {
 				return fmt.Errorf("%s is %v", gauge, n)
 			}
 		}

@@ -1,16 +1,14 @@
 package integration
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
-
-var errNotYet = errors.New("not yet")
 
 // single lets each backend have one request: the second one waits, and the queue is released one by one.
 const single = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"
@@ -69,12 +67,7 @@ func TestQueueFull(t *testing.T) {
 
 	// A flow is tracked while it has queued requests: once b's are gone, c gets its reservation.
 	v.pass(4) // the one in service, and a, b, a
-	eventually(t, "b's first is served", func() error {
-		if len(s.models[0].Records()) < 5 {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(t, "b's first is served", func() bool { return len(s.models[0].Records()) >= 5 })
 	s.begin(from("c"))
 	s.epp.waitFor(1, "weir_queue_length")
 	v.open()

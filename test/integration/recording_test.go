@@ -3,9 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -90,17 +89,9 @@ func TestRecordedChaosIsReplayed(t *testing.T) {
 // recording fetches what has been recorded, and returns the file's name.
 func (e *epp) recording() string {
 	e.t.Helper()
-	response, err := http.Get(e.debug + "/debug/recording")
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		e.t.Fatalf("%s %v\n%s", response.Status, err, text)
-	}
+	text := expect.Page(e.t, e.debug+"/debug/recording")
 	file := filepath.Join(e.t.TempDir(), "weir.recording")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		e.t.Fatal(err)
 	}
 	return file

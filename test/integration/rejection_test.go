@@ -2,9 +2,12 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // rejection is the expected content of a rejection.
@@ -95,16 +98,25 @@ func retryAfterMS(t *testing.T, got answer) int {
 	return ms
 }
 
+// accessLog waits until Envoy's access log has so many entries, and returns all.
+func (s *scene) accessLog(least int) (entries []map[string]any) {
+	s.t.Helper()
+	expect.Eventually(s.t, "the access log", func() (err error) {
+		if entries, err = s.envoy().AccessEntries(); err == nil && len(entries) < least {
+			err = fmt.Errorf("has %d entries, want %d", len(entries), least)
+		}
+		return err
+	})
+	return entries
+}
+
 // logged waits for an entry of Envoy's access log in which these fields (name, value, name, value …) have these values;
 // numbers are float64s.
 func (s *scene) logged(fields ...any) map[string]any {
 	s.t.Helper()
 	var found map[string]any
-	eventually(s.t, fmt.Sprintf("an entry of the access log with %v", fields), func() error {
+	expect.Eventually(s.t, fmt.Sprintf("an entry of the access log with %v", fields), func() error {
 		entries, err := s.envoy().AccessEntries()
-		if err != nil {
-			return err
-		}
 		for _, entry := range entries {
 			same := true
 			for i := 0; i+1 < len(fields); i += 2 {
@@ -115,7 +127,7 @@ func (s *scene) logged(fields ...any) map[string]any {
 				return nil
 			}
 		}
-		return errNotYet
+		return errors.Join(err, errors.New("there is none"))
 	})
 	return found
 }

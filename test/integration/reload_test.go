@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -31,12 +31,7 @@ func newConfigFile(t *testing.T, text string) configFile {
 // write replaces the file with an atomic rename.
 func (f configFile) write(text string) {
 	f.t.Helper()
-	if err := os.WriteFile(f.path+".new", []byte(whole(text)), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := os.Rename(f.path+".new", f.path); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.Replaced(f.t, f.path, whole(text))
 }
 
 // reloaded waits until the given numbers of changes were applied and refused, and checks that the gauge agrees with the
@@ -238,7 +233,7 @@ func TestHangupReloads(t *testing.T) {
 		without.epp.signal(syscall.SIGHUP)
 		wantServed(t, "after SIGHUP", without.send(ask{}))
 	}
-	eventually(t, "a line in the log", func() error {
+	expect.Eventually(t, "a line in the log", func() error {
 		if !strings.Contains(without.epp.log.String(), "there is no file to read again") {
 			return fmt.Errorf("the log is %s", without.epp.log.String())
 		}

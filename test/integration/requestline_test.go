@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // decision is what a line says about one request, in Weir's log or in Envoy's.
@@ -28,7 +30,7 @@ type decision struct {
 func lineOf(t *testing.T, where, id string, read func() (string, error)) decision {
 	t.Helper()
 	var found decision
-	eventually(t, "a line of "+id+" in "+where, func() error {
+	expect.Eventually(t, "a line of "+id+" in "+where, func() error {
 		text, err := read()
 		if err != nil {
 			return err

@@ -2,8 +2,8 @@ package integration
 
 import (
 	"fmt"
-	"io"
-	"net/http"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // How much an idle Weir may have grown since it was warm.
@@ -23,15 +23,7 @@ type resources struct {
 // outside.
 func (e *epp) resources() resources {
 	e.t.Helper()
-	response, err := http.Get(e.debug + "/debug/pprof/heap?gc=1")
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	_, err = io.Copy(io.Discard, response.Body)
-	_ = response.Body.Close()
-	if err != nil || response.StatusCode != 200 {
-		e.t.Fatalf("collecting garbage: %d %v", response.StatusCode, err)
-	}
+	expect.Page(e.t, e.debug+"/debug/pprof/heap?gc=1")
 	return resources{
 		heap:       e.value("go_memstats_heap_alloc_bytes"),
 		goroutines: e.value("go_goroutines"),
@@ -43,7 +35,7 @@ func (e *epp) resources() resources {
 // bounded meanwhile.
 func (e *epp) unburdened(base resources) {
 	e.t.Helper()
-	eventually(e.t, "memory and goroutines are back", func() error {
+	expect.Eventually(e.t, "memory and goroutines are back", func() error {
 		now := e.resources()
 		if now.heap > base.heap+heapGrowth || now.goroutines > base.goroutines+goroutineGrowth {
 			return fmt.Errorf("heap %.0f, was %.0f; goroutines %.0f, were %.0f",

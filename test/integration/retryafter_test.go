@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -154,12 +155,7 @@ func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	}
 	defer backlog.Wait()
 	defer close(over)
-	eventually(t, "30 releases", func() error {
-		if s.epp.value("weir_popper_dequeue_successes_total") < 30 {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(t, "30 releases", func() bool { return s.epp.value("weir_popper_dequeue_successes_total") >= 30 })
 
 	const n = 20 // for which the schedule has places at any rate: it is as long as what waits takes to drain
 	moments := s.burst(n, "queue-full")
@@ -194,12 +190,7 @@ fairRequestQueue: { totalCapacity: %d, flowCapacity: %d, queueTTL: 2m }
 	for range slots + waiting {
 		s.begin(from("backlog"))
 	}
-	eventually(t, "two times all slots have ended", func() error {
-		if s.epp.value("weir_popper_dequeue_successes_total") < 2*slots {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(t, "two times all slots have ended", func() bool { return s.epp.value("weir_popper_dequeue_successes_total") >= 2*slots })
 	before := time.Duration(s.epp.value("weir_queue_length")) * service / slots
 	for i := range 20 {
 		got := s.send(from("burst-" + strconv.Itoa(i)))

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -196,7 +197,7 @@ func startEPP(t *testing.T, with setup, addresses []string) *epp {
 		}
 	})
 	var p struct{ GRPC, Health, Metrics, Debug int }
-	eventually(t, "epp listens", func() error {
+	expect.Eventually(t, "epp listens", func() error {
 		select {
 		case <-e.Done():
 			t.Fatalf("epp ended: %v\n%s", e.State(), e.log.String())
@@ -241,12 +242,7 @@ func (e *epp) setEndpoints(addresses ...string) {
 // writeEndpoints replaces the text of the endpoints file in the same way.
 func (e *epp) writeEndpoints(text string) {
 	e.t.Helper()
-	if err := os.WriteFile(e.endpoints+".new", []byte(text), 0o600); err != nil {
-		e.t.Fatal(err)
-	}
-	if err := os.Rename(e.endpoints+".new", e.endpoints); err != nil {
-		e.t.Fatal(err)
-	}
+	expect.Replaced(e.t, e.endpoints, text)
 }
 
 // signal sends a signal to the process.

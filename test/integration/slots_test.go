@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
@@ -29,7 +30,7 @@ func (s *scene) bound(i int) int {
 // waitForBound waits until a bound is that of an engine with so many slots.
 func (s *scene) waitForBound(i, slots int) {
 	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("the bound of %d slots", slots), func() error {
+	expect.Eventually(s.t, fmt.Sprintf("the bound of %d slots", slots), func() error {
 		if b := s.bound(i); b < slots || b > slots+max(2, slots/16) {
 			return fmt.Errorf("%d", b)
 		}
@@ -86,7 +87,7 @@ func TestSlotsAreFound(t *testing.T) {
 	}
 	t.Cleanup(func() { s.models[1].Close() })
 	least := s.bound(0)
-	eventually(t, "the bound of the one that fell", func() error {
+	expect.Eventually(t, "the bound of the one that fell", func() error {
 		time.Sleep(100 * time.Millisecond)
 		least = min(least, s.bound(0))
 		if b := s.bound(1); b < 16 || b > 18 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -48,13 +49,8 @@ type waitingFlow struct {
 // waitingFlows returns the flows that wait, by name.
 func (e *epp) waitingFlows() []waitingFlow {
 	e.t.Helper()
-	response, err := http.Get(e.debug + "/debug/flows")
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	defer response.Body.Close()
 	var page struct{ Waiting []waitingFlow }
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
+	if err := json.Unmarshal([]byte(expect.Page(e.t, e.debug+"/debug/flows")), &page); err != nil {
 		e.t.Fatal(err)
 	}
 	slices.SortFunc(page.Waiting, func(a, b waitingFlow) int { return slices.Compare([]byte(a.Flow), []byte(b.Flow)) })
@@ -204,19 +200,8 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}})
 	key := func(key string) ask { return ask{header: []string{"authorization", "Bearer " + key}} }
 	wantServed(t, "the old key", s.send(key(keyOfTeamA)))
-	changed := strings.ReplaceAll(string(shipped), keyOfTeamA, "another-key")
-	if err := os.WriteFile(file+".new", []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the new key is known", func() error {
-		if got := s.send(key("another-key")); got.status != http.StatusOK {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.Replaced(t, file, strings.ReplaceAll(string(shipped), keyOfTeamA, "another-key"))
+	expect.True(t, "the new key is known", func() bool { return s.send(key("another-key")).status == http.StatusOK })
 	wantEnvoysError(t, s.send(key(keyOfTeamA)), 401, "unauthenticated")
 	wantServed(t, "a key that stayed", s.send(key(keyOfTeamB)))
 }

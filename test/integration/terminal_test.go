@@ -2,12 +2,12 @@ package integration
 
 import (
 	"bufio"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/printable"
 )
@@ -31,17 +31,12 @@ func TestNamesCommandNoTerminal(t *testing.T) {
 	if err != nil || !strings.Contains(line, `"model":`+model) || !strings.Contains(line, `"id":"a\u009b31m"`) {
 		t.Errorf("%v: the tail has %q", err, line)
 	}
-	eventually(t, "the request's line and its record in the log", func() error {
-		if strings.Count(s.epp.log.String(), "evil") < 2 {
-			return errNotYet
-		}
-		return nil
-	})
+	expect.True(t, "the request's line and its record in the log", func() bool { return strings.Count(s.epp.log.String(), "evil") >= 2 })
 	pages := map[string]string{"the tail": line, "the log": s.epp.log.String()}
 	for _, page := range []string{"/debug/status?flow=evil", "/debug/flows", "/debug/statistics", "/debug/rejections", "/statusz"} {
-		pages[page] = fetched(t, s.epp.debug+page)
+		pages[page] = expect.Page(t, s.epp.debug+page)
 	}
-	pages["/metrics"] = fetched(t, s.epp.metrics+"/metrics")
+	pages["/metrics"] = expect.Page(t, s.epp.metrics+"/metrics")
 	for name, text := range pages {
 		if i := strings.IndexFunc(strings.NewReplacer("\n", "", "\t", "").Replace(text), printable.Commands); i >= 0 || text == "" {
 			t.Errorf("%s has %q", name, text[max(0, i-40):min(len(text), i+40)])
@@ -51,19 +46,4 @@ func TestNamesCommandNoTerminal(t *testing.T) {
 		t.Error("the metrics do not count the request as that of another flow")
 	}
 	s.epp.settled()
-}
-
-// fetched returns a page.
-func fetched(t *testing.T, url string) string {
-	t.Helper()
-	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %v", url, response.Status, err)
-	}
-	return string(text)
 }

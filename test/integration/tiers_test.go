@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -74,7 +75,7 @@ func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s 
 
 	for at := 0; at < dispatches; at += 20 { // at a time, so that the flood's queue is never empty however late its clients are
 		v.pass(20)
-		eventually(t, "the last dispatch is at the model server, and the flood waits", func() error {
+		expect.Eventually(t, "the last dispatch is at the model server, and the flood waits", func() error {
 			n, waiting := len(s.models[0].Records()), s.epp.value("weir_tier_queue_length", "tier", "system")
 			if n != slots+at+20 || waiting < workers-slots {
 				return fmt.Errorf("%d of %d, and %v of the flood wait", n-slots, at+20, waiting)

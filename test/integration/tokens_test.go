@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -84,13 +85,13 @@ func attained(t *testing.T, with setup, least int, all ...tenant) map[string]int
 	}
 	enough := func(since map[string]int, least int) func() error {
 		return func() error {
-			families, err := s.epp.scrape()
+			families, err := expect.Scrape(s.epp.metrics + "/metrics")
 			if err != nil {
 				return err
 			}
 			_, costs := served()
 			for _, w := range all {
-				if since != nil && sum(families, "weir_flow_entitled_share", "flow", w.name) == 0 {
+				if since != nil && families.Sum("weir_flow_entitled_share", "flow", w.name) == 0 {
 					t.Errorf("%s has nothing waiting", w.name)
 				}
 				if got := costs[w.name] - since[w.name]; got < least {
@@ -101,9 +102,9 @@ func attained(t *testing.T, with setup, least int, all ...tenant) map[string]int
 		}
 	}
 	s.epp.waitFor(float64(len(all)), "weir_active_flows")
-	within(t, patience, "costs are learned", enough(nil, least/5))
+	expect.Within(t, patience, "costs are learned", enough(nil, least/5))
 	_, before := served()
-	within(t, 2*patience, "enough is measured", enough(before, least))
+	expect.Within(t, 2*patience, "enough is measured", enough(before, least))
 	_, after := served()
 	for name := range after {
 		after[name] -= before[name]
@@ -268,7 +269,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 	defer workers.Wait()
 	defer over.Store(true)
 	has := func(what string, least int64) {
-		within(t, 2*patience, what, func() error {
+		expect.Within(t, 2*patience, what, func() error {
 			if got := attained["honest"].Load(); got < least {
 				return fmt.Errorf("honest has attained %d", got)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -27,11 +28,8 @@ func TestUnboundedStock(t *testing.T) {
 	})
 	s.listEndpoints()
 	s.listEndpoints(fmt.Sprintf("{ address: %q, slots: 1 }", s.models[0].Address()), fmt.Sprintf("{ address: %q }", s.models[1].Address()))
-	eventually(t, "the warning", func() error {
-		if !strings.Contains(s.epp.log.String(), "slotsPerBackend: unbounded: while a backend is ready no request waits") {
-			return errNotYet
-		}
-		return nil
+	expect.True(t, "the warning", func() bool {
+		return strings.Contains(s.epp.log.String(), "slotsPerBackend: unbounded: while a backend is ready no request waits")
 	})
 	held := make([]*pending, all)
 	for i := range held {

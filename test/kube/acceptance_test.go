@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
@@ -183,7 +184,7 @@ func (w *world) condition(resource schema.GroupVersionResource, name, kind strin
 // wantCondition waits until a resource's condition Accepted has this status and reason.
 func (w *world) wantCondition(resource schema.GroupVersionResource, name string, status metav1.ConditionStatus, reason string) (c metav1.Condition) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprintf("%s %s has Accepted=%s, %s", resource.Resource, name, status, reason), func() error {
+	expect.Eventually(w.t, fmt.Sprintf("%s %s has Accepted=%s, %s", resource.Resource, name, status, reason), func() error {
 		got := w.condition(resource, name, "Accepted")
 		if got == nil || got.Status != status || got.Reason != reason {
 			return fmt.Errorf("it is %+v", got)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/pki"
 )
 
@@ -110,7 +111,7 @@ func TestDoctorOfACluster(t *testing.T) {
 		t.Helper()
 		code := min(len(ids), 1)
 		// The apiserver knows a change of roles and definitions a moment after it was made.
-		eventually(t, what, func() error {
+		expect.Eventually(t, what, func() error {
 			got, exit, out := w.doctor(admin, slices.Concat(all, more)...)
 			if !slices.Equal(got, ids) || exit != code || !strings.Contains(out, says) {
 				return fmt.Errorf("found %v, exit code %d, want %v, %d and %q:\n%s", got, exit, ids, code, says, out)

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // A leader that ends has long answers in flight. While it drains it goes on telling of them, so the next leader counts
@@ -61,7 +63,7 @@ func TestLeaderThatDrainsIsCounted(t *testing.T) {
 		t.Error("the last leader has ended before its last answer")
 	}
 	long[3].end()
-	eventually(t, "the last leader ends", func() error {
+	expect.Eventually(t, "the last leader ends", func() error {
 		if !first.Ended() {
 			return errors.New("it runs")
 		}

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -89,7 +90,7 @@ func (w *world) published() string {
 // leads waits until a replica leads: it is ready, the Service leads to it alone, and its gauge says so.
 func (r *replica) leads(w *world) {
 	w.t.Helper()
-	eventually(w.t, r.pod+" leads", func() error {
+	expect.Eventually(w.t, r.pod+" leads", func() error {
 		leader, _ := r.metric(`weir_leader{pool="chat"}`)
 		if !r.serving("readiness") || leader != 1 || w.published() != r.pod {
 			return fmt.Errorf("readiness %t, weir_leader %g, the Service leads to %q", r.serving("readiness"), leader, w.published())
@@ -101,7 +102,7 @@ func (r *replica) leads(w *world) {
 // follows waits until a replica follows: it has synced and is not ready.
 func (r *replica) follows(w *world) {
 	w.t.Helper()
-	eventually(w.t, r.pod+" follows", func() error {
+	expect.Eventually(w.t, r.pod+" follows", func() error {
 		leader, known := r.metric(`weir_leader{pool="chat"}`)
 		if r.serving("readiness") || !r.serving("synced") || !known || leader != 0 {
 			return fmt.Errorf("readiness %t, synced %t, weir_leader %g", r.serving("readiness"), r.serving("synced"), leader)
@@ -133,7 +134,7 @@ func TestElection(t *testing.T) {
 	if err := first.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second one is ready", func() error {
+	expect.Eventually(t, "the second one is ready", func() error {
 		if !second.serving("readiness") {
 			return errors.New("it is not")
 		}
@@ -294,7 +295,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 	}
 	defer clients.Wait()
 	defer stop()
-	eventually(t, "requests are served", func() error {
+	expect.Eventually(t, "requests are served", func() error {
 		if n := served.Load(); n < 2*bound {
 			return fmt.Errorf("%d are", n)
 		}
@@ -305,7 +306,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 	}
 	killed := time.Now()
 	_ = leader.Kill()
-	eventually(t, "the follower is ready", func() error {
+	expect.Eventually(t, "the follower is ready", func() error {
 		if !follower.serving("readiness") {
 			return errors.New("it is not")
 		}
@@ -433,7 +434,7 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	w.status("second", two, true)
 	follower.wantMetric(`weir_ready_backends{pool="chat"}`, 2)
 	_ = leader.Kill()
-	eventually(t, "the follower is ready", func() error {
+	expect.Eventually(t, "the follower is ready", func() error {
 		if !follower.serving("readiness") {
 			return errors.New("it is not")
 		}
@@ -470,7 +471,7 @@ func TestRestartedContainerCountsWhatItLeft(t *testing.T) {
 	for range 4 {
 		first.send("chat").granted(t)
 	}
-	eventually(t, "they are on record", func() error {
+	expect.Eventually(t, "they are on record", func() error {
 		lease, err := w.env.Clients().CoordinationV1().Leases(w.namespace).Get(t.Context(), "weir-weir-0", metav1.GetOptions{})
 		if err != nil {
 			return err

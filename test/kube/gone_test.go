@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // gone is how many pods come and go; the figure to show is 10,000, for which the apiserver needs two minutes.
@@ -74,7 +76,7 @@ func TestNoTraceOfPodsThatWent(t *testing.T) {
 		t.Errorf("%d goroutines, %d at the start; now\n%s\nthen\n%s", after.goroutines, before.goroutines, after.where, before.where)
 	}
 	e.want()
-	page, err := get(e.metrics)
+	page, err := expect.Read(e.metrics)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // restless does something again and again, as fast as the apiserver takes it, until the test ends or stop is called.
@@ -60,7 +62,7 @@ func TestNoisyPodsSilenceNobody(t *testing.T) {
 	stop := w.restless(func(ctx context.Context, i int) error {
 		return w.patchPod(ctx, fmt.Sprint("noisy", i%noisy), map[string]any{"metadata": map[string]any{"annotations": map[string]any{"weir.dev/slots": fmt.Sprint("bad", i)}}})
 	})
-	eventually(t, "the pod is told of no more", func() error {
+	expect.Eventually(t, "the pod is told of no more", func() error {
 		if n := strings.Count(e.log.String(), `\"bad`); n < 100 {
 			return fmt.Errorf("%d times", n)
 		}
@@ -89,7 +91,7 @@ spec: {poolRef: {name: chat}, rules: [{targets: [{modelRewrite: v1, weight: 1}, 
 // wantEvent waits for an Event about an object.
 func (w *world) wantEvent(kind, name, note string) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprintf("an Event of %s %s: %s", kind, name, note), func() error {
+	expect.Eventually(w.t, fmt.Sprintf("an Event of %s %s: %s", kind, name, note), func() error {
 		events, err := w.env.Clients().EventsV1().Events(w.namespace).List(w.t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // metric returns the value of a series, as it is written without the label pool; ok is false if there is none.
 func (e *epp) metric(series string) (value float64, ok bool) {
 	e.t.Helper()
-	page, err := get(e.metrics)
+	page, err := expect.Read(e.metrics)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func metricIn(page, series string) (value float64, ok bool) {
 // wantMetric waits until a series has a value.
 func (e *epp) wantMetric(series string, want float64) {
 	e.t.Helper()
-	eventually(e.t, series, func() error {
+	expect.Eventually(e.t, series, func() error {
 		if got, ok := e.metric(series); !ok || got != want {
 			return fmt.Errorf("is %g (%t), want %g", got, ok, want)
 		}
@@ -45,7 +46,7 @@ func (e *epp) wantMetric(series string, want float64) {
 // logs waits until the log has a text.
 func (e *epp) logs(text string) {
 	e.t.Helper()
-	eventually(e.t, "the log has "+text, func() error {
+	expect.Eventually(e.t, "the log has "+text, func() error {
 		if !strings.Contains(e.log.String(), text) {
 			return fmt.Errorf("it ends with\n%s", child.Tail(e.log.String(), 3))
 		}
@@ -56,8 +57,8 @@ func (e *epp) logs(text string) {
 // wantQueued waits until so many requests wait in the queue.
 func (e *epp) wantQueued(n int) {
 	e.t.Helper()
-	eventually(e.t, fmt.Sprintf("%d wait", n), func() error {
-		page, err := get(e.page)
+	expect.Eventually(e.t, fmt.Sprintf("%d wait", n), func() error {
+		page, err := expect.Read(e.page)
 		if err != nil {
 			return err
 		}

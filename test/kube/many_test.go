@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -231,8 +232,8 @@ func (w *world) inParallel(n int, do func(ctx context.Context, i int) error) {
 // wantBand waits until the pool's bounds are those of so many ready pods: 1.8, 2 and 2.2 for each.
 func (e *epp) wantBand(ready int) {
 	e.t.Helper()
-	eventually(e.t, fmt.Sprintf("the band of %d ready pods", ready), func() error {
-		page, err := get(e.metrics)
+	expect.Eventually(e.t, fmt.Sprintf("the band of %d ready pods", ready), func() error {
+		page, err := expect.Read(e.metrics)
 		if err != nil {
 			return err
 		}
@@ -283,7 +284,7 @@ func (e *epp) least() (least settled) {
 // profile reads a profile of epp and the number in the line with this form.
 func (e *epp) profile(name, form string) (n int, text string) {
 	e.t.Helper()
-	text, err := get(strings.TrimSuffix(e.page, "/statusz") + "/debug/pprof/" + name)
+	text, err := expect.Read(strings.TrimSuffix(e.page, "/statusz") + "/debug/pprof/" + name)
 	if err != nil {
 		e.t.Fatal(err)
 	}

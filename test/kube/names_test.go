@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -45,7 +46,7 @@ func withObjective(name string) [2]string { return [2]string{"x-llm-d-inference-
 // rows are the rows of the status page's names: name, what it is, where it comes from.
 func (e *epp) rows() map[string]bool {
 	e.t.Helper()
-	page, err := get(e.page)
+	page, err := expect.Read(e.page)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -67,20 +68,15 @@ func (e *epp) rows() map[string]bool {
 // wantRows waits until the status page has these rows.
 func (e *epp) wantRows(within time.Duration, want ...string) {
 	e.t.Helper()
-	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		rows, missing := e.rows(), []string(nil)
+	expect.Within(e.t, within, "the page's rows", func() error {
+		rows := e.rows()
 		for _, row := range want {
 			if !rows[row] {
-				missing = append(missing, row)
+				return fmt.Errorf("it has no row %q, but %v", row, rows)
 			}
 		}
-		if missing == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			e.t.Fatalf("not within %s: the page has no row %q, but %v", within, missing, rows)
-		}
-	}
+		return nil
+	})
 }
 
 // The priority of an InferenceObjective orders the requests that name it, and a change of it those that come then. Where
@@ -311,7 +307,7 @@ func TestNameCRDsComeAndGo(t *testing.T) {
 	w.apply(objective(oldGroup, "old", 7), objective(oldGroup, "taken", 7))
 	e.wantRows(looks, "objective old | priority 7 | InferenceObjective/old",
 		"NOT IN USE | NameInUse: the configuration file has an objective of this name | InferenceObjective/taken")
-	eventually(t, "an Event says what is not in use", func() error {
+	expect.Eventually(t, "an Event says what is not in use", func() error {
 		events, err := env.Clients().EventsV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err

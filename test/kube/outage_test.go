@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -72,7 +73,7 @@ func TestStartWithoutTheApiserver(t *testing.T) {
 	e.wantMetric(`weir_kubernetes_apiserver_up{pool="chat"}`, 1)
 	e.wantMetric(`weir_pool_missing{pool="chat"}`, 1)
 	e.ready(false)
-	page, err := get(e.page)
+	page, err := expect.Read(e.page)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -205,7 +206,7 @@ func TestAnnotations(t *testing.T) {
 	} {
 		e.logs(text)
 	}
-	eventually(t, "an Event of the pod", func() error {
+	expect.Eventually(t, "an Event of the pod", func() error {
 		events, err := w.env.Clients().EventsV1().Events(w.namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -98,7 +99,7 @@ func TestReadersOfTheMetrics(t *testing.T) {
 	}
 	e.logs("cannot ask the apiserver about the reader of the metrics")
 	env.StartAPIServer(t)
-	eventually(t, "once the apiserver is back, it is asked again", func() error {
+	expect.Eventually(t, "once the apiserver is back, it is asked again", func() error {
 		if status, text, _ := e.readMetrics("Bearer " + late); status != 403 {
 			return fmt.Errorf("%d %s", status, text)
 		}

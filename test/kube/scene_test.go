@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
@@ -33,20 +32,6 @@ func TestMain(m *testing.M) {
 
 // soon bounds everything that happens at once when it works.
 const soon = time.Minute
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, holds func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(soon); ; time.Sleep(20 * time.Millisecond) {
-		err := holds()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s: %v", soon, what, err)
-		}
-	}
-}
 
 // role is what Weir's service account may do, and needs.
 const role = `
@@ -238,7 +223,7 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 		}
 	})
 	var p struct{ GRPC, Health, Metrics, Debug int }
-	eventually(t, "epp listens", func() error {
+	expect.Eventually(t, "epp listens", func() error {
 		if e.Ended() {
 			t.Fatalf("epp ended: %v\n%s", e.State(), e.log.String())
 		}
@@ -277,7 +262,7 @@ func (e *epp) serving(service string) bool {
 // ready waits until readiness is what is wanted.
 func (e *epp) ready(want bool) {
 	e.t.Helper()
-	eventually(e.t, fmt.Sprint("readiness is ", want), func() error {
+	expect.Eventually(e.t, fmt.Sprint("readiness is ", want), func() error {
 		if !e.serving("liveness") {
 			e.t.Fatal("liveness is down")
 		}
@@ -288,20 +273,10 @@ func (e *epp) ready(want bool) {
 	})
 }
 
-func get(url string) (string, error) {
-	response, err := http.Get(url)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	return string(text), err
-}
-
 // endpoints lists the endpoints of the status page, with a minus before those that are not ready, sorted by address.
 func (e *epp) endpoints() []string {
 	e.t.Helper()
-	page, err := get(e.page)
+	page, err := expect.Read(e.page)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -321,7 +296,7 @@ func (e *epp) endpoints() []string {
 // want waits until the endpoints are these.
 func (e *epp) want(endpoints ...string) {
 	e.t.Helper()
-	eventually(e.t, fmt.Sprintf("the endpoints are %q", endpoints), func() error {
+	expect.Eventually(e.t, fmt.Sprintf("the endpoints are %q", endpoints), func() error {
 		if got := e.endpoints(); !slices.Equal(got, endpoints) {
 			return fmt.Errorf("they are %q", got)
 		}

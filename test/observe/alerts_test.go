@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-epp/weir/internal/checkout"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // The namespace of all rigs, and the release that stands for a rig's name in the rendered rules.
@@ -119,7 +120,7 @@ func (r *rig) alerts() []string {
 func (r *rig) alarmed(want ...string) {
 	r.t.Helper()
 	slices.Sort(want)
-	r.eventually("the alerts", func() error {
+	expect.Eventually(r.t, "the alerts", func() error {
 		if got := r.alerts(); !slices.Equal(got, want) {
 			return fmt.Errorf("%v are pending or firing, want %v", got, want)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // scrapesBefore is the number of scrapes of a rig before it is judged.
@@ -14,7 +16,7 @@ const scrapesBefore = 10
 func (r *rig) scrapes(times int) {
 	r.t.Helper()
 	up := fmt.Sprintf(`min(count_over_time(up{namespace=%q,job=~"%s(/envoy)?"}[5m]))`, namespace, r.name)
-	r.eventually("it is scraped", func() error {
+	expect.Eventually(r.t, "it is scraped", func() error {
 		if got := r.prometheus.query(r.t, up, time.Now()); len(got) != 1 || got[0].value < float64(times) {
 			return fmt.Errorf("%s is %v, want %d", up, got, times)
 		}
@@ -57,7 +59,7 @@ func (r *rig) green(p panel, from, to time.Time, shows bool) {
 // becomesRed waits until a panel has a red value whose label has the value. The label query is the letter of its query.
 func (r *rig) becomesRed(title, label, value string) {
 	r.t.Helper()
-	r.eventually(title, func() error {
+	expect.Eventually(r.t, title, func() error {
 		values := r.now(title)
 		for _, s := range values {
 			if s.red && s.labels[label] == value {

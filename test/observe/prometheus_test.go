@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/checkout"
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // prometheus is a running Prometheus.
@@ -160,10 +161,7 @@ func (p *prometheus) write(t *testing.T, file string, content any) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	path := filepath.Join(p.dir, file)
-	if err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Replaced(t, filepath.Join(p.dir, file), string(text))
 }
 
 // sample is a value of a series at a time.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/pki"
@@ -82,7 +83,7 @@ func TestDoesOneReplicaLeadAndReachTheAPIServer(t *testing.T) {
 		"--kubeconfig=" + env.Kubeconfig(t, env.Admin(), ns), "--pool-name=chat", "--pool-namespace=" + ns, "--metrics-endpoint-auth=false",
 		"--ha-enable-leader-election", "--leader-endpoint-slice=weir",
 	})
-	eventually(t, "it leads", func() error {
+	expect.Eventually(t, "it leads", func() error {
 		lease, err := env.Clients().CoordinationV1().Leases(ns).Get(context.Background(), "chat-weir", metav1.GetOptions{})
 		if err == nil && lease.Spec.HolderIdentity == nil {
 			err = fmt.Errorf("nobody holds %s", lease.Name)
@@ -94,7 +95,7 @@ func TestDoesOneReplicaLeadAndReachTheAPIServer(t *testing.T) {
 	r.healthy(leads, reaches, "Which engine is not ready?")
 
 	leases := env.Clients().CoordinationV1().Leases(ns)
-	eventually(t, "somebody else takes the Lease", func() error {
+	expect.Eventually(t, "somebody else takes the Lease", func() error {
 		lease, err := leases.Get(context.Background(), "chat-weir", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -120,13 +121,7 @@ func TestDoCertificatesHold(t *testing.T) {
 	valid := func(until time.Time) {
 		certificate, key := authority.Issue("weir", func(c *x509.Certificate) { c.NotAfter = until })
 		for name, text := range map[string][]byte{"tls.key": key, "tls.crt": certificate} {
-			path := filepath.Join(dir, name)
-			if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(path+".new", path); err != nil {
-				t.Fatal(err)
-			}
+			expect.Replaced(t, filepath.Join(dir, name), string(text))
 		}
 	}
 	valid(time.Now().AddDate(0, 1, 0))

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -160,7 +161,7 @@ func startEPP(t *testing.T, with setup, flags []string) *epp {
 		}
 	})
 	var at struct{ GRPC, Metrics int }
-	eventually(t, "epp listens", func() error {
+	expect.Eventually(t, "epp listens", func() error {
 		if e.Ended() {
 			t.Fatalf("epp ended: %v\n%s", e.State(), log.String())
 		}
@@ -177,13 +178,7 @@ func startEPP(t *testing.T, with setup, flags []string) *epp {
 // configure replaces the configuration.
 func (e *epp) configure(t *testing.T, text string) {
 	t.Helper()
-	text = "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + text
-	if err := os.WriteFile(e.config+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(e.config+".new", e.config); err != nil {
-		t.Fatal(err)
-	}
+	expect.Replaced(t, e.config, "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n"+text)
 }
 
 // send sends a request to an Envoy and returns its status, 0 if there was no answer.
@@ -232,23 +227,4 @@ func (r *rig) loadAt(envoy *envoyrun.Envoy, clients int, tenant string, header .
 	stop = func() { cancel(); all.Wait() }
 	r.t.Cleanup(stop)
 	return stop
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, holds func() error) {
-	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		err := holds()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s: %v", patience, what, err)
-		}
-	}
-}
-
-func (r *rig) eventually(what string, holds func() error) {
-	r.t.Helper()
-	eventually(r.t, what, holds)
 }

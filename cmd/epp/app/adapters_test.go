@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -47,13 +48,13 @@ func TestWhatEnginesState(t *testing.T) {
 	r := start(t, o)
 	shows := func(line string) {
 		t.Helper()
-		eventually(t, line, func() bool {
+		expect.True(t, line, func() bool {
 			_, text := r.get("/metrics")
 			return strings.Contains(text, line+"\n")
 		})
 	}
 	shows(fmt.Sprintf(`weir_endpoint_bound{endpoint=%q} 6`, small))
-	eventually(t, "the adapter is known", func() bool { return r.pool.adapters.known("chat") })
+	expect.True(t, "the adapter is known", func() bool { return r.pool.adapters.known("chat") })
 	if r.pool.adapters.known("base") {
 		t.Error("the base model is an adapter")
 	}

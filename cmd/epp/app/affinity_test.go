@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
@@ -39,7 +40,7 @@ func TestSessionsGoWhereTheyWere(t *testing.T) {
 			if err := stream.CloseSend(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the request is over", func() bool {
+			expect.True(t, "the request is over", func() bool {
 				_, text := r.get("/metrics")
 				return regexp.MustCompile(`(?m)^weir_stock_level\{.*\} 1$`).FindString(text) == ""
 			})
@@ -81,7 +82,7 @@ func TestEnginesSayWhatTheyCache(t *testing.T) {
 	}
 	nodes := func(says string, want func(n int) bool) {
 		t.Helper()
-		eventually(t, says, func() bool {
+		expect.True(t, says, func() bool {
 			_, text := r.get("/metrics")
 			m := regexp.MustCompile(`(?m)^weir_affinity_nodes (\d+)$`).FindStringSubmatch(text)
 			n, err := strconv.Atoi(m[1])
@@ -106,7 +107,7 @@ func TestEnginesSayWhatTheyCache(t *testing.T) {
 	tells(400, 1024)
 	nodes("after a restart there are none", func(n int) bool { return n == 0 })
 	tells(600, 1<<36)
-	eventually(t, "the page is read", func() bool {
+	expect.True(t, "the page is read", func() bool {
 		_, text := r.get("/metrics")
 		return strings.Contains(text, `weir_endpoint_running{endpoint="`+address+`"} 600`)
 	})

@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -33,10 +34,10 @@ func TestServesOverTLS(t *testing.T) {
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stock is back", func() bool { return r.pool.controller.State().Stock == 0 })
+	expect.True(t, "the stock is back", func() bool { return r.pool.controller.State().Stock == 0 })
 
 	var text []byte
-	eventually(t, "the ports are written", func() (ok bool) {
+	expect.True(t, "the ports are written", func() (ok bool) {
 		var err error
 		text, err = os.ReadFile(o.PortsFile)
 		return err == nil
@@ -136,7 +137,7 @@ func TestFlowsPage(t *testing.T) {
 	r := start(t, o)
 	granted(t, r.request(t.Context()))
 	r.request(t.Context())
-	eventually(t, "the second one waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "the second one waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	_, text := r.debug("/debug/flows?limit=5")
 	var page struct {
 		Queued, Flows, Stock int
@@ -158,13 +159,13 @@ func TestFlowsPage(t *testing.T) {
 // Endpoints come and go with their file: a request that waits for the first one is granted when it comes.
 func TestEndpointsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "endpoints.yaml")
-	write := func(text string) { t.Helper(); writeFile(t, file, text) }
+	write := func(text string) { t.Helper(); expect.Replaced(t, file, text) }
 	write("endpoints: []\n")
 	o := testOptions()
 	o.Endpoints, o.EndpointsFile = nil, file
 	r := start(t, o)
 	stream := r.request(t.Context())
-	eventually(t, "the request waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "the request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	write("endpoints: [ { address: \"192.0.2.7:80\", slots: 3 } ]\n")
 	if got := granted(t, stream); got != "192.0.2.7:80" {
 		t.Errorf("destination %q", got)
@@ -174,7 +175,7 @@ func TestEndpointsFile(t *testing.T) {
 		t.Errorf("bounds %v to %v of %d ready, want 3 to 3 of 1", s.LowerBound, s.UpperBound, s.Ready)
 	}
 	write("endpoints: broken\n")
-	eventually(t, "the broken file is reported", func() bool {
+	expect.True(t, "the broken file is reported", func() bool {
 		_, metrics := r.get("/metrics")
 		return strings.Contains(metrics, "weir_endpoints_file_valid 0")
 	})

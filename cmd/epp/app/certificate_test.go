@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // writePair writes a new pair into dir as a mounted Secret does: a fresh folder behind a swapped symbolic link.
@@ -70,7 +71,7 @@ func TestCertificateReload(t *testing.T) {
 		t.Errorf("shown %s, want %s", got, first)
 	}
 	second := writePair(t, dir, "2")
-	eventually(t, "the new certificate is shown", func() bool { return r.shown() == second })
+	expect.True(t, "the new certificate is shown", func() bool { return r.shown() == second })
 
 	// Once the log says so, an unusable pair has been seen. The old certificate is then still presented, with its own
 	// key: otherwise no connection would succeed.
@@ -82,8 +83,8 @@ func TestCertificateReload(t *testing.T) {
 	}
 	for what, key := range map[string]string{"no key": "broken", "the key of another": string(other)} {
 		refused := strings.Count(log.String(), "keeping the old certificate")
-		writeFile(t, filepath.Join(dir, "2", "tls.key"), key)
-		eventually(t, what+" is refused", func() bool {
+		expect.Replaced(t, filepath.Join(dir, "2", "tls.key"), key)
+		expect.True(t, what+" is refused", func() bool {
 			return strings.Count(log.String(), "keeping the old certificate") > refused
 		})
 		if got := r.shown(); got != second {
@@ -91,7 +92,7 @@ func TestCertificateReload(t *testing.T) {
 		}
 	}
 	third := writePair(t, dir, "3")
-	eventually(t, "the third certificate is shown", func() bool { return r.shown() == third })
+	expect.True(t, "the third certificate is shown", func() bool { return r.shown() == third })
 	granted(t, r.request(t.Context()))
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/pki"
 )
 
@@ -55,7 +56,7 @@ func pair(t *testing.T, a *pki.Authority, edit func(*x509.Certificate)) tls.Cert
 func TestClientCertificates(t *testing.T) {
 	ours, others, next := pki.NewAuthority(t), pki.NewAuthority(t), pki.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	writeFile(t, file, string(ours.PEM))
+	expect.Replaced(t, file, string(ours.PEM))
 	log := &child.Log{}
 	o := testOptions()
 	o.SecureServing, o.ClientCAFile = true, file
@@ -80,7 +81,7 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("%s: admitted", what)
 		}
 	}
-	eventually(t, "the reasons are counted", func() bool {
+	expect.True(t, "the reasons are counted", func() bool {
 		_, text := r.get("/metrics")
 		return strings.Contains(text, `weir_tls_handshake_failures_total{reason="no-certificate"} `) &&
 			!strings.Contains(text, `{reason="no-certificate"} 0`) && !strings.Contains(text, `{reason="certificate"} 0`)
@@ -91,8 +92,8 @@ func TestClientCertificates(t *testing.T) {
 		}
 	}
 
-	writeFile(t, file, string(ours.PEM)+string(next.PEM))
-	eventually(t, "the second authority is trusted", func() bool { return r.admitted(0, pair(t, next, nil)) == nil })
+	expect.Replaced(t, file, string(ours.PEM)+string(next.PEM))
+	expect.True(t, "the second authority is trusted", func() bool { return r.admitted(0, pair(t, next, nil)) == nil })
 	if err := r.admitted(0, good); err != nil {
 		t.Errorf("the first authority beside the second: %v", err)
 	}
@@ -100,8 +101,8 @@ func TestClientCertificates(t *testing.T) {
 		"nothing in it": "", "no PEM": "hello", "a key": keyOf(t, ours), "half a certificate": string(next.PEM) + "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
 	} {
 		refused := strings.Count(log.String(), "keeping the old authorities")
-		writeFile(t, file, text)
-		eventually(t, what+" is refused", func() bool { return strings.Count(log.String(), "keeping the old authorities") > refused })
+		expect.Replaced(t, file, text)
+		expect.True(t, what+" is refused", func() bool { return strings.Count(log.String(), "keeping the old authorities") > refused })
 		if err := r.admitted(0, good); err != nil {
 			t.Errorf("%s: the old authorities are not kept: %v", what, err)
 		}
@@ -109,8 +110,8 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("%s: strangers are admitted", what)
 		}
 	}
-	writeFile(t, file, string(next.PEM))
-	eventually(t, "the first authority is trusted no more", func() bool { return r.admitted(0, good) != nil })
+	expect.Replaced(t, file, string(next.PEM))
+	expect.True(t, "the first authority is trusted no more", func() bool { return r.admitted(0, good) != nil })
 	if err := r.admitted(0, pair(t, next, nil)); err != nil {
 		t.Errorf("the second authority alone: %v", err)
 	}
@@ -129,7 +130,7 @@ func TestClientCAMissing(t *testing.T) {
 	if _, err := New(o); problemsIn(err, "--client-ca-file: "+o.ClientCAFile) != nil {
 		t.Error(err)
 	}
-	writeFile(t, o.ClientCAFile, "not PEM\n")
+	expect.Replaced(t, o.ClientCAFile, "not PEM\n")
 	if _, err := New(o); problemsIn(err, "--client-ca-file: ", "must have at least one certificate") != nil {
 		t.Error(err)
 	}
@@ -170,8 +171,8 @@ func TestMetricsOverTLS(t *testing.T) {
 	write := func(a *pki.Authority) {
 		t.Helper()
 		certificate, key := a.Issue("weir", nil)
-		writeFile(t, filepath.Join(dir, "tls.key"), string(key))
-		writeFile(t, filepath.Join(dir, "tls.crt"), string(certificate))
+		expect.Replaced(t, filepath.Join(dir, "tls.key"), string(key))
+		expect.Replaced(t, filepath.Join(dir, "tls.crt"), string(certificate))
 	}
 	write(first)
 	o := testOptions()
@@ -192,7 +193,7 @@ func TestMetricsOverTLS(t *testing.T) {
 		t.Errorf("without TLS: status %d", status)
 	}
 	write(second)
-	eventually(t, "the new certificate is shown", trusts(second))
+	expect.True(t, "the new certificate is shown", trusts(second))
 
 	o.MetricsCertPath = t.TempDir()
 	if _, err := New(o); problemsIn(err, "--metrics-cert-path: ", "tls.crt") != nil {

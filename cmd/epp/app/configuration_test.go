@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -110,7 +111,7 @@ func TestDefaultProfile(t *testing.T) {
 		if changed != "" {
 			want = changed
 		}
-		eventually(t, "the line of the start", func() bool { return strings.Contains(log.String(), want) })
+		expect.True(t, "the line of the start", func() bool { return strings.Contains(log.String(), want) })
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/recording"
 )
@@ -58,7 +59,7 @@ func TestRecordsOfSinkAndRecordingAreTheSame(t *testing.T) {
 		granted(t, first)
 		granted(t, r.request(t.Context(), [2]string{"x-tenant", "b"}, [2]string{"x-request-id", "also"}))
 		waits := r.request(t.Context(), [2]string{"x-tenant", "a"}, [2]string{"x-request-id", "waits"})
-		eventually(t, "a waiter", func() bool { return r.pool.controller.State().Queued == 1 })
+		expect.True(t, "a waiter", func() bool { return r.pool.controller.State().Queued == 1 })
 		full := r.request(t.Context(), [2]string{"x-tenant", "a"}, [2]string{"x-request-id", "too many"})
 		if _, err := full.Recv(); err != nil {
 			t.Fatal(err)
@@ -74,7 +75,7 @@ func TestRecordsOfSinkAndRecordingAreTheSame(t *testing.T) {
 		if err := waits.CloseSend(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the records", func() bool { return len(recordsIn(t, file)) == 4 })
+		expect.True(t, "the records", func() bool { return len(recordsIn(t, file)) == 4 })
 		_, dump := r.debug("/debug/recording")
 		want := map[string]string{"at once": "dispatched", "waits": "dispatched", "too many": "flow-full", "two tenants": "bad-request"}
 		for _, got := range recordsIn(t, file) {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 const extProcService = "envoy.service.ext_proc.v3.ExternalProcessor"
@@ -41,7 +42,7 @@ func TestDrainWaitsForStreams(t *testing.T) {
 	r := start(t, testOptions())
 	check := r.checker()
 	for _, service := range []string{"", "liveness", "synced", "inference-extension", "readiness", extProcService} {
-		eventually(t, "health of "+service, func() bool { // they are set one after the other
+		expect.True(t, "health of "+service, func() bool { // they are set one after the other
 			got, err := check(service)
 			return err == nil && got == healthv1.HealthCheckResponse_SERVING
 		})
@@ -53,7 +54,7 @@ func TestDrainWaitsForStreams(t *testing.T) {
 	granted(t, stream)
 
 	r.stop()
-	eventually(t, "readiness goes down", func() bool {
+	expect.True(t, "readiness goes down", func() bool {
 		got, err := check("readiness")
 		return err == nil && got == healthv1.HealthCheckResponse_NOT_SERVING
 	})
@@ -91,7 +92,7 @@ func TestDrainRejectsAfterTheWindow(t *testing.T) {
 	served := r.request(t.Context())
 	granted(t, served)
 	waiting := r.request(t.Context())
-	eventually(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	r.stop()
 	if got := rejection(t, waiting); got != "draining" {
 		t.Errorf("rejected with %q, want draining", got)
@@ -110,7 +111,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 	served := r.request(t.Context())
 	granted(t, served)
 	waiting := r.request(t.Context())
-	eventually(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	r.stop()
 	if err := served.CloseSend(); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func TestDrainTakesAtLeastMinDrain(t *testing.T) {
 	check := r.checker()
 	begun := time.Now()
 	r.stop()
-	eventually(t, "readiness goes down", func() bool {
+	expect.True(t, "readiness goes down", func() bool {
 		got, err := check("readiness")
 		return err == nil && got == healthv1.HealthCheckResponse_NOT_SERVING
 	})
@@ -178,7 +179,7 @@ func TestDrainTimeoutRejectsWhatWaits(t *testing.T) {
 	served := r.request(t.Context())
 	granted(t, served)
 	waiting := r.request(t.Context())
-	eventually(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	r.stop()
 	if got := rejection(t, waiting); got != "draining" {
 		t.Errorf("rejected with %q, want draining", got)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
@@ -39,7 +40,7 @@ func TestNoTraceOfPodsThatWent(t *testing.T) {
 				t.Fatalf("the stock is %d, with 3 requests in flight at pods that are gone", n)
 			}
 			gone()
-			eventually(t, "the streams end", func() bool { return r.pool.controller.State().Stock == 0 })
+			expect.True(t, "the streams end", func() bool { return r.pool.controller.State().Stock == 0 })
 		}
 		r.pool.store.Set(nil)
 		r.pool.store.Set([]scheduling.Endpoint{pod(0)})
@@ -47,7 +48,7 @@ func TestNoTraceOfPodsThatWent(t *testing.T) {
 	came(0, 2*batch) // so that caches and reused memory have their size
 	before := heap()
 	came(2*batch, 2*batch+pods)
-	eventually(t, "no more memory than before", func() bool { // once the scrapes of pods that went have ended
+	expect.True(t, "no more memory than before", func() bool { // once the scrapes of pods that went have ended
 		grown := int64(heap()) - int64(before)
 		if grown > 1<<19 {
 			t.Logf("%d bytes more than before, %d for each pod that went", grown, grown/pods)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/frontpage"
 )
 
@@ -29,7 +30,7 @@ func TestFrontPage(t *testing.T) {
 	r := start(t, o)
 	granted(t, r.request(t.Context(), [2]string{"x-user", "ann"}))
 	r.request(t.Context(), [2]string{"x-user", "<b>bob</b>"})
-	eventually(t, "one waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "one waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	pages := newDebugServer(r.App).Handler
 	w := asked(pages, http.MethodGet, "/")
 	for name, want := range map[string]string{

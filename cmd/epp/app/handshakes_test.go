@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // A client that speaks HTTP/2 without TLS at the TLS port is logged once, with the cure. Other clients without TLS,
@@ -42,7 +43,7 @@ func TestPlaintextClientIsTold(t *testing.T) {
 	for range 3 {
 		say("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
 	}
-	eventually(t, "it is told", func() bool { return strings.Contains(log.String(), told) })
+	expect.True(t, "it is told", func() bool { return strings.Contains(log.String(), told) })
 	for _, want := range []string{"--secure-serving=false", "transport_socket", "127.0.0.1:"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not in the log:\n%s", want, log.String())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/envoystream"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,7 +73,7 @@ func start(t *testing.T, o Options) *running {
 		r.stop()
 		r.waitEnd()
 	})
-	eventually(t, "everything listens", func() bool { return !strings.Contains(a.readiness.lacks(), conditionNames[listening]) })
+	expect.True(t, "everything listens", func() bool { return !strings.Contains(a.readiness.lacks(), conditionNames[listening]) })
 	return r
 }
 
@@ -135,16 +136,6 @@ func (r *running) getAt(port int, path string) (status int, body string) {
 		r.t.Fatal(err)
 	}
 	return response.StatusCode, string(text)
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for until := time.Now().Add(soon); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("not within %s: %s", soon, what)
-		}
-	}
 }
 
 // problemsIn says which of the texts an error does not have.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // With --hash-flow-keys a weight, a capacity and a policy apply to the hash of the key, whether the file has the key or
@@ -61,7 +62,7 @@ func TestHashedFlowKeysAreShownNowhere(t *testing.T) {
 		}
 	}
 	check("at the start", "3")
-	writeFile(t, r.file, text("4"))
-	eventually(t, "the reload", func() bool { return r.Config().Flows.Weights["sk-secret"] == 4_000_000 })
+	expect.Replaced(t, r.file, text("4"))
+	expect.True(t, "the reload", func() bool { return r.Config().Flows.Weights["sk-secret"] == 4_000_000 })
 	check("after a reload", "4")
 }

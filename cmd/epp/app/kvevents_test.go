@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -33,13 +34,13 @@ func TestKVEvents(t *testing.T) {
 			return strings.Contains(text, "\n"+line)
 		}
 	}
-	eventually(t, "the counters are there", shows(`weir_kv_events_clears_total{reason="gap"} 0`))
+	expect.True(t, "the counters are there", shows(`weir_kv_events_clears_total{reason="gap"} 0`))
 	stream := r.request(t.Context(), [2]string{"x-session", "a"})
 	granted(t, stream)
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the index has the session", shows("weir_affinity_nodes 1"))
+	expect.True(t, "the index has the session", shows("weir_affinity_nodes 1"))
 	n := 0
 	ask := func() {
 		n++
@@ -51,7 +52,7 @@ func TestKVEvents(t *testing.T) {
 		_ = response.Body.Close()
 	}
 	size := `weir_endpoint_kv_tokens{endpoint="` + engine.Address() + `"} 1`
-	eventually(t, "the size is known", func() bool { ask(); return shows(size)() })
+	expect.True(t, "the size is known", func() bool { ask(); return shows(size)() })
 	if _, text := r.get("/metrics"); !strings.Contains(text, "\nweir_affinity_nodes 1\n") || strings.Contains(text, "weir_kv_events_blocks_total{event=\"stored\"} 0\n") {
 		t.Error("the index has lost the session, or no blocks are counted")
 	}
@@ -60,8 +61,8 @@ func TestKVEvents(t *testing.T) {
 		t.Fatalf("%v, %v", response, err)
 	}
 	_ = response.Body.Close()
-	eventually(t, "the index is cleared", shows("weir_affinity_nodes 0\n"))
-	eventually(t, "a clear is counted", shows(`weir_kv_events_clears_total{reason="cleared"} 1`))
+	expect.True(t, "the index is cleared", shows("weir_affinity_nodes 0\n"))
+	expect.True(t, "a clear is counted", shows(`weir_kv_events_clears_total{reason="cleared"} 1`))
 }
 
 // A wrong port is named by its flag; without one there are no events.

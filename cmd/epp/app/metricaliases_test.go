@@ -2,13 +2,13 @@ package app
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // Autoscalers that read llm-d's or GIE's metrics find them, with --metric-aliases only.
@@ -82,14 +82,5 @@ func TestMetricAliasesAreDocumented(t *testing.T) {
 
 func exposed(t *testing.T, a *App) string {
 	t.Helper()
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", a.Ports().Metrics))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return expect.Page(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", a.Ports().Metrics))
 }

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/internal/names"
 	"github.com/weir-epp/weir/pkg/request"
@@ -56,7 +57,7 @@ func TestNamesOfTheCluster(t *testing.T) {
 	r.metric(`weir_tier_queue_length{tier="critical"} 2`)
 	r.metric(`weir_stock_level{model="chat",target_model="chat"} 1`)
 
-	writeFile(t, r.file, bounds+"objectives: [ { name: urgent, priority: 0 } ]\n")
+	expect.Replaced(t, r.file, bounds+"objectives: [ { name: urgent, priority: 0 } ]\n")
 	r.metric(`weir_config_reloads_total{result="applied"} 1`)
 	r.request(t.Context(), low)
 	r.metric(`weir_tier_queue_length{tier="sheddable"} 2`)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/recording"
 )
@@ -124,8 +125,8 @@ func TestRecordingIsReloaded(t *testing.T) {
 	for _, step := range []struct {
 		size, status int
 	}{{1, 200}, {4, 200}, {0, 404}, {8, 404}} {
-		writeFile(t, r.file, fmt.Sprintf("recording: %d\n", step.size))
-		eventually(t, "the reload", func() bool { return r.Config().Recording == int64(step.size) })
+		expect.Replaced(t, r.file, fmt.Sprintf("recording: %d\n", step.size))
+		expect.True(t, "the reload", func() bool { return r.Config().Recording == int64(step.size) })
 		serve()
 		if status, _ := r.debug("/debug/recording"); status != step.status {
 			t.Errorf("recording: %d: %d", step.size, status)

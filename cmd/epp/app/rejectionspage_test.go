@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -24,7 +25,7 @@ func TestRejectionsHaveTheirLimits(t *testing.T) {
 	wants := func(name string, value int64) {
 		t.Helper()
 		rejected++
-		eventually(t, name, func() bool { return len(r.pool.controller.Rejections()) == rejected })
+		expect.True(t, name, func() bool { return len(r.pool.controller.Rejections()) == rejected })
 		code, text := r.debug("/debug/rejections")
 		var all []flowcontrol.Rejected
 		if err := json.Unmarshal([]byte(text), &all); err != nil || code != 200 {
@@ -40,7 +41,7 @@ func TestRejectionsHaveTheirLimits(t *testing.T) {
 	granted(t, r.request(t.Context(), [2]string{"x-org", "other"}))
 	ask()
 	ask()
-	eventually(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
+	expect.True(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
 	ask()
 	wants("user-capacity", 2)
 	if tier := r.document("").Rejections[0].Tier; tier != "critical" {

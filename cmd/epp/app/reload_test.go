@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // reloading is an App whose configuration file a test changes.
@@ -25,7 +26,7 @@ type reloading struct {
 func startReloading(t *testing.T, text string, options func(*Options)) *reloading {
 	t.Helper()
 	r := &reloading{file: filepath.Join(t.TempDir(), "weir.yaml"), log: &child.Log{}}
-	writeFile(t, r.file, text)
+	expect.Replaced(t, r.file, text)
 	o := testOptions()
 	o.ConfigFile = r.file
 	o.Log, _ = newLogger(r.log, encoderConsole, 0)
@@ -36,20 +37,10 @@ func startReloading(t *testing.T, text string, options func(*Options)) *reloadin
 	return r
 }
 
-func writeFile(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // metric waits until /metrics has the line.
 func (r *reloading) metric(line string) {
 	r.t.Helper()
-	eventually(r.t, line, func() bool {
+	expect.True(r.t, line, func() bool {
 		_, text := r.get("/metrics")
 		return strings.Contains(text, "\n"+line+"\n")
 	})
@@ -61,9 +52,9 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	r := startReloading(t, "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }", nil)
 	granted(t, r.request(t.Context()))
 	second := r.request(t.Context())
-	eventually(t, "the second one waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "the second one waits", func() bool { return r.pool.controller.State().Queued == 1 })
 
-	writeFile(t, r.file, strings.Join([]string{
+	expect.Replaced(t, r.file, strings.Join([]string{
 		"requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 2, upperBoundPerBackend: 2, numPoppers: 3 }",
 		"fairRequestQueue: { flowCapacity: 1 }",
 		"responses: { status: { flow-full: 418 } }",
@@ -81,7 +72,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	}
 
 	r.request(t.Context())
-	eventually(t, "the third one waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "the third one waits", func() bool { return r.pool.controller.State().Queued == 1 })
 	if status := rejected(t, r.request(t.Context())); status != 418 {
 		t.Errorf("status %d of a full flow, want the new one", status)
 	}
@@ -119,7 +110,7 @@ func TestReloadRefuses(t *testing.T) {
 	good := "fairRequestQueue: { queueTTL: 7s }\n"
 	r := startReloading(t, good, nil)
 	before := r.Config()
-	writeFile(t, r.file, "fairRequestQueue: { queueTTL: 0s, tierMode: weighted, totalCapcity: 1 }\nflows: { key: [header:x], discipline: none }\n")
+	expect.Replaced(t, r.file, "fairRequestQueue: { queueTTL: 0s, tierMode: weighted, totalCapcity: 1 }\nflows: { key: [header:x], discipline: none }\n")
 	r.metric(`weir_config_reloads_total{result="refused"} 1`)
 	r.metric("weir_config_valid 0")
 	problems := []string{
@@ -144,7 +135,7 @@ func TestReloadRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.metric(`weir_config_reloads_total{result="refused"} 2`)
-	writeFile(t, r.file, good+"# a comment\n")
+	expect.Replaced(t, r.file, good+"# a comment\n")
 	r.metric(`weir_config_reloads_total{result="unchanged"} 1`)
 	r.metric("weir_config_valid 1")
 	if _, page := r.debug("/debug/config"); strings.Contains(page, "INVALID") || !strings.Contains(page, "changed 0 times") {
@@ -155,7 +146,7 @@ func TestReloadRefuses(t *testing.T) {
 // A file that was emptied, as by a writer that has just begun, does not stand for the defaults.
 func TestReloadRefusesAnEmptyFile(t *testing.T) {
 	r := startReloading(t, "fairRequestQueue: { queueTTL: 7s }\n", nil)
-	writeFile(t, r.file, "\n")
+	expect.Replaced(t, r.file, "\n")
 	r.metric(`weir_config_reloads_total{result="refused"} 1`)
 	if got := r.Config().FairRequestQueue.QueueTTL.Std(); got != 7*time.Second {
 		t.Errorf("queueTTL %v of an empty file", got)
@@ -163,7 +154,7 @@ func TestReloadRefusesAnEmptyFile(t *testing.T) {
 	if _, page := r.debug("/debug/config"); !strings.Contains(page, "the file is empty") {
 		t.Errorf("/debug/config:\n%s", page)
 	}
-	writeFile(t, r.file, "{}\n")
+	expect.Replaced(t, r.file, "{}\n")
 	r.metric(`weir_config_reloads_total{result="applied"} 1`)
 }
 
@@ -175,7 +166,7 @@ func TestReloadOfAMountedConfigMap(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(dir, version, "weir.yaml"), text)
+		expect.Replaced(t, filepath.Join(dir, version, "weir.yaml"), text)
 		if err := os.Symlink(version, filepath.Join(dir, "..tmp")); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +205,7 @@ func TestReloadMendsAnInvalidStart(t *testing.T) {
 	if _, page := r.debug("/debug/config"); !strings.Contains(page, "THE NEWEST CONFIGURATION IS INVALID") {
 		t.Errorf("/debug/config:\n%s", page)
 	}
-	writeFile(t, r.file, "fairRequestQueue: { queueTTL: 9s }")
+	expect.Replaced(t, r.file, "fairRequestQueue: { queueTTL: 9s }")
 	r.metric("weir_config_valid 1")
 	r.metric(`weir_config_reloads_total{result="applied"} 1`)
 	r.metric(`weir_config_reloads_total{result="refused"} 0`)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/leader"
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
@@ -48,7 +49,7 @@ func TestScraping(t *testing.T) {
 	r := start(t, o)
 	shows := func(lines ...string) {
 		t.Helper()
-		eventually(t, strings.Join(lines, ", "), func() bool {
+		expect.True(t, strings.Join(lines, ", "), func() bool {
 			_, text := r.get("/metrics")
 			for _, line := range lines {
 				if !strings.Contains(text, strings.ReplaceAll(line, "A", address)+"\n") {
@@ -59,7 +60,7 @@ func TestScraping(t *testing.T) {
 		})
 	}
 	shows(`weir_endpoint_foreign{endpoint="A"} 0`)
-	eventually(t, "failures are counted", func() bool {
+	expect.True(t, "failures are counted", func() bool {
 		_, text := r.get("/metrics")
 		return strings.Contains(text, `weir_scrape_failures_total{reason="status"}`) &&
 			!strings.Contains(text, `weir_scrape_failures_total{reason="status"} 0`)

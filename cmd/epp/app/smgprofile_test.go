@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/weir-epp/weir/internal/expect"
 )
 
 // The profile smg-priority in one process: classes by header, clamped by tenant, each with its own queue; a preempted
@@ -38,7 +40,7 @@ func TestSMGProfile(t *testing.T) {
 	}
 	// A tenant without a policy is clamped to default, and default does not preempt.
 	clamped := class("system")
-	eventually(t, "it waits in the default tier", func() bool {
+	expect.True(t, "it waits in the default tier", func() bool {
 		_, metrics := r.get("/metrics")
 		return strings.Contains(metrics, `weir_tier_queue_length{tier="default"} 1`)
 	})

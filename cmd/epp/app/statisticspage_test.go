@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
@@ -20,7 +21,7 @@ func TestStatisticsPage(t *testing.T) {
 	granted(t, r.request(t.Context(), [2]string{"x-user", "ann"}, [2]string{"x-cost", "100"}))
 	r.request(t.Context(), [2]string{"x-user", "ann"}, [2]string{"x-cost", "100"})
 	r.request(t.Context(), [2]string{"x-user", "bob"}, [2]string{"x-cost", "40"})
-	eventually(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
+	expect.True(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
 	status, text := r.debug("/debug/statistics?limit=5")
 	var page dispatch.Statistics
 	if err := json.Unmarshal([]byte(text), &page); err != nil || status != 200 || page.FairShare == nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/status"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -40,9 +41,9 @@ func TestStatusDocument(t *testing.T) {
 	granted(t, held)
 	ask("ann")
 	ask("bob")
-	eventually(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
+	expect.True(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
 	ask("bob") // one too many
-	eventually(t, "one is rejected", func() bool { return len(r.pool.controller.Rejections()) == 1 })
+	expect.True(t, "one is rejected", func() bool { return len(r.pool.controller.Rejections()) == 1 })
 	first := r.document("")
 	if len(first.Rejections) != 1 || first.Rejections[0].Flow != "bob" || first.Rejections[0].Outcome != "flow-full" || first.Rejections[0].Tier == "" {
 		t.Errorf("rejections: %+v", first.Rejections)
@@ -72,9 +73,9 @@ func TestStatusDocument(t *testing.T) {
 	}
 	time.Sleep(ratesLeast)
 	_ = held.CloseSend() // ann has had all of the service since, with the one request that goes next
-	eventually(t, "one waits", func() bool { return r.pool.controller.State().Queued == 1 })
-	eventually(t, "one has ended", func() bool { ended, rejected := r.pool.controller.Ended(); return ended == 2 && rejected == 1 })
-	eventually(t, "ann's next one is counted", func() bool {
+	expect.True(t, "one waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	expect.True(t, "one has ended", func() bool { ended, rejected := r.pool.controller.Ended(); return ended == 2 && rejected == 1 })
+	expect.True(t, "ann's next one is counted", func() bool {
 		return slices.ContainsFunc(r.pool.controller.FlowCounts(), func(f flowcontrol.FlowCounts) bool {
 			return f.Flow == "ann" && f.Waiting == 0 && f.InFlight == 1
 		})
@@ -127,7 +128,7 @@ func crowd(t *testing.T, engines, flows int) *App {
 	for i := range engines {
 		ask(fmt.Sprint("running-", i), time.Hour)
 	}
-	eventually(t, "all run", func() bool { return r.pool.controller.State().Stock == engines })
+	expect.True(t, "all run", func() bool { return r.pool.controller.State().Stock == engines })
 	for i := range flows {
 		within := time.Hour
 		if i == flows-1 {
@@ -135,7 +136,7 @@ func crowd(t *testing.T, engines, flows int) *App {
 		}
 		ask(fmt.Sprint("waiting-", i), within)
 	}
-	eventually(t, "all wait", func() bool { return r.pool.controller.State().Queued == flows })
+	expect.True(t, "all wait", func() bool { return r.pool.controller.State().Queued == flows })
 	return r.App
 }
 
@@ -191,9 +192,9 @@ func TestStatusReasons(t *testing.T) {
 		}
 		return strings.TrimSpace(ids)
 	}
-	eventually(t, "no engine", func() bool { return reasons() == "no-engine" })
+	expect.True(t, "no engine", func() bool { return reasons() == "no-engine" })
 	write("endpoints: [ { address: \"192.0.2.1:8000\" } ]\n")
-	eventually(t, "healthy", func() bool { return reasons() == "" })
+	expect.True(t, "healthy", func() bool { return reasons() == "" })
 	r.configuration.refuse(fmt.Errorf("bad"))
 	if got := reasons(); got != "configuration-invalid" {
 		t.Errorf("got %s", got)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/status"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -29,7 +30,7 @@ func (r *running) readTail(query string) *bufio.Scanner {
 		text, _ := io.ReadAll(response.Body)
 		r.t.Fatalf("%d: %s", response.StatusCode, text)
 	}
-	eventually(r.t, "it is read", func() bool { return r.pool.tail.reading.Load() == before+1 })
+	expect.True(r.t, "it is read", func() bool { return r.pool.tail.reading.Load() == before+1 })
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
 	return lines

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/tracing"
 )
 
@@ -102,7 +103,7 @@ func TestHungCollector(t *testing.T) {
 			for range 20 {
 				r.serve()
 			}
-			eventually(t, "spans are dropped", func() bool {
+			expect.True(t, "spans are dropped", func() bool {
 				_, page := r.get("/metrics")
 				return manyDropped.MatchString(page)
 			})
@@ -125,7 +126,7 @@ func TestDeadCollector(t *testing.T) {
 	o.Tracing = &cfg
 	r := start(t, o)
 	r.serve()
-	eventually(t, "the export fails", func() bool {
+	expect.True(t, "the export fails", func() bool {
 		_, page := r.get("/metrics")
 		return strings.Contains(page, "weir_tracing_export_failures_total 1\n") &&
 			strings.Contains(page, `weir_tracing_spans_dropped_total{reason="export-failed"} 2`)
