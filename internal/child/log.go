@@ -3,6 +3,7 @@ package child
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 )
@@ -35,9 +36,16 @@ func (l *Log) String() string {
 // through a pipe it comes later.
 type LogFile string
 
-// Create creates the file for exec.Cmd, which must get the *os.File itself. The caller closes it once the child has
-// started.
-func (l LogFile) Create() (*os.File, error) { return os.Create(string(l)) }
+// Start starts a command whose output goes to the file, which is created anew.
+func (l LogFile) Start(cmd *exec.Cmd) (*Process, error) {
+	file, err := os.Create(string(l))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // the child has its own
+	cmd.Stdout, cmd.Stderr = file, file
+	return Start(cmd)
+}
 
 // String returns the text written so far, or the error of reading the file.
 func (l LogFile) String() string {

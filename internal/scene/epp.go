@@ -41,39 +41,54 @@ type EPPOptions struct {
 	Endpoints []string
 	// Flags are further flags.
 	Flags []string
+	// Host is the address that it listens at; empty means 127.0.0.1.
+	Host string
+	// Environment has variables, NAME=value, beside those of this process.
+	Environment []string
+	// Shipped leaves the drain and the probing as they are by default. Otherwise epp probes no model server, and ends when
+	// nothing runs, after 2 s at most.
+	Shipped bool
 }
 
 // EPP is a running epp.
 type EPP struct {
 	*Process
-	// Address is its ext_proc address without TLS, ip:port; MetricsURL is the root of its metrics, DebugURL the root of
-	// its status and debug pages.
-	Address, MetricsURL, DebugURL string
+	// Address is its ext_proc address without TLS and Health the address of its gRPC health service, ip:port each;
+	// MetricsURL is the root of its metrics, DebugURL the root of its status and debug pages.
+	Address, Health, MetricsURL, DebugURL string
 }
 
 // EPP starts an epp and returns when it listens.
 func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
 	name := cmp.Or(options.Name, "epp")
-	config := filepath.Join(s.dir, name+".yaml")
-	text := "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + options.Config
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("scene: %w", err)
-	}
+	host := cmp.Or(options.Host, "127.0.0.1")
 	ports := filepath.Join(s.dir, name+"-ports.json")
 	flags := []string{
-		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
-		"--ports-file=" + ports,
-		"--secure-serving=false", "--config-file=" + config,
-		"--drain-timeout=" + eppGrace.String(), "--min-drain=0s", "--probe-path=",
+		"--bind-address=" + host, "--debug-bind-address=" + host,
+		"--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
+		"--ports-file=" + ports, "--secure-serving=false",
+	}
+	if options.Config != "" {
+		config := filepath.Join(s.dir, name+".yaml")
+		text := "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + options.Config
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("scene: %w", err)
+		}
+		flags = append(flags, "--config-file="+config)
+	}
+	if !options.Shipped {
+		flags = append(flags, "--drain-timeout="+eppGrace.String(), "--min-drain=0s", "--probe-path=")
 	}
 	if len(options.Endpoints) > 0 {
 		flags = append(flags, "--endpoints="+strings.Join(options.Endpoints, ","))
 	}
-	process, err := s.start(name, options.Binary, append(flags, options.Flags...))
+	cmd := exec.CommandContext(s.ctx, options.Binary, append(flags, options.Flags...)...)
+	cmd.Env = append(os.Environ(), options.Environment...)
+	process, err := s.start(name, cmd)
 	if err != nil {
 		return nil, err
 	}
-	var at struct{ GRPC, Metrics, Debug int }
+	var at struct{ GRPC, Health, Metrics, Debug int }
 	if err := s.await(process, ports, &at); err != nil {
 		return nil, err
 	}
@@ -82,8 +97,9 @@ func (s *Scene) EPP(options EPPOptions) (*EPP, error) {
 	}
 	return &EPP{
 		Process:    process,
-		Address:    fmt.Sprintf("127.0.0.1:%d", at.GRPC),
-		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", at.Metrics),
-		DebugURL:   fmt.Sprintf("http://127.0.0.1:%d", at.Debug),
+		Address:    fmt.Sprintf("%s:%d", host, at.GRPC),
+		Health:     fmt.Sprintf("%s:%d", host, at.Health),
+		MetricsURL: fmt.Sprintf("http://%s:%d", host, at.Metrics),
+		DebugURL:   fmt.Sprintf("http://%s:%d", host, at.Debug),
 	}, nil
 }

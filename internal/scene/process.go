@@ -23,8 +23,9 @@ const (
 // Process is a process of the scene.
 type Process struct {
 	*child.Process
+	// Log has its output.
+	Log  child.LogFile
 	name string
-	log  string // path
 }
 
 // Server starts this program again with other arguments, and returns its addresses. The process must write them, a JSON
@@ -35,7 +36,7 @@ func (s *Scene) Server(name string, arguments ...string) (*Process, []string, er
 		return nil, nil, fmt.Errorf("scene: %w", err)
 	}
 	file := filepath.Join(s.dir, name+"-addresses.json")
-	process, err := s.start(name, self, append(arguments, file))
+	process, err := s.start(name, exec.CommandContext(s.ctx, self, append(arguments, file)...))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,20 +60,14 @@ func WriteAddresses(file string, addresses []string) error {
 }
 
 // start starts a process whose output goes to a log of its name.
-func (s *Scene) start(name, path string, arguments []string) (*Process, error) {
-	p := &Process{name: name, log: filepath.Join(s.dir, name+".log")}
-	log, err := os.Create(p.log)
-	if err != nil {
-		return nil, fmt.Errorf("scene: %w", err)
-	}
-	defer func() { _ = log.Close() }()
-	cmd := exec.CommandContext(s.ctx, path, arguments...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if p.Process, err = child.Start(cmd); err != nil {
+func (s *Scene) start(name string, cmd *exec.Cmd) (*Process, error) {
+	p := &Process{name: name, Log: child.LogFile(filepath.Join(s.dir, name+".log"))}
+	var err error
+	if p.Process, err = p.Log.Start(cmd); err != nil {
 		return nil, fmt.Errorf("scene: starting %s: %w", name, err)
 	}
 	s.parts = append(s.parts, part{name, p.stop})
-	s.watch(name, p.log, p.Done())
+	s.watch(name, string(p.Log), p.Done())
 	return p, nil
 }
 
@@ -80,7 +75,7 @@ func (s *Scene) start(name, path string, arguments []string) (*Process, error) {
 func (p *Process) stop() error {
 	orderly, err := p.Stop(stopGrace)
 	if err == nil && !orderly {
-		err = fmt.Errorf("it did not end within %v of SIGTERM; its log is %s", stopGrace, p.log)
+		err = fmt.Errorf("it did not end within %v of SIGTERM; its log is %s", stopGrace, string(p.Log))
 	}
 	return err
 }
@@ -114,15 +109,5 @@ func (s *Scene) await(p *Process, file string, into any) error {
 }
 
 func (p *Process) endedAtStart() error {
-	return fmt.Errorf("scene: %s ended at its start (%v):\n%s", p.name, p.State(), tail(p.log))
-}
-
-// tail is the end of a log for an error message.
-func tail(log string) string {
-	text, err := os.ReadFile(log)
-	if err != nil {
-		return err.Error()
-	}
-	const lines = 20
-	return child.Tail(string(text), lines)
+	return fmt.Errorf("scene: %s ended at its start (%v):\n%s", p.name, p.State(), child.Tail(p.Log.String(), 20))
 }

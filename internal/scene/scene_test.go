@@ -3,6 +3,7 @@ package scene
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,10 +16,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// shell returns a command that runs a script until the scene ends.
+func shell(s *Scene, script string) *exec.Cmd {
+	return exec.CommandContext(s.Context(), "/bin/sh", "-c", script)
+}
+
 // A part that ends by itself ends the scene, whose cause names it.
 func TestUnaskedEnd(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
-	p, err := s.start("sleeper", "/bin/sh", []string{"-c", "sleep 60"})
+	p, err := s.start("sleeper", shell(s, "sleep 60"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +47,7 @@ func TestClose(t *testing.T) {
 	if err != nil || len(addresses) != 2 || addresses[0] == addresses[1] {
 		t.Fatalf("model servers at %v, %v", addresses, err)
 	}
-	p, err := s.start("sleeper", "/bin/sh", []string{"-c", "exec sleep 60"})
+	p, err := s.start("sleeper", shell(s, "exec sleep 60"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +66,7 @@ func TestClose(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := New(ctx, t.TempDir())
-	p, err := s.start("stubborn", "/bin/sh", []string{"-c", "trap '' TERM; sleep 60 & wait"})
+	p, err := s.start("stubborn", shell(s, "trap '' TERM; sleep 60 & wait"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +82,7 @@ func TestContextEnds(t *testing.T) {
 func TestFailedStart(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
 	defer func() { _ = s.Close() }()
-	p, err := s.start("failing", "/bin/sh", []string{"-c", "echo no luck; exit 1"})
+	p, err := s.start("failing", shell(s, "echo no luck; exit 1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +96,7 @@ func TestFailedStart(t *testing.T) {
 func TestAddressesFile(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
 	defer func() { _ = s.Close() }()
-	p, err := s.start("sleeper", "/bin/sh", []string{"-c", "exec sleep 60"})
+	p, err := s.start("sleeper", shell(s, "exec sleep 60"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 		},
 	})
 	warnings := func() int {
-		return strings.Count(s.epp.log.String(), "the number of streams stands at exactly 1024")
+		return strings.Count(s.epp.Log.String(), "the number of streams stands at exactly 1024")
 	}
 	var held []*pending
 	for range defaultBreaker {
@@ -59,7 +59,7 @@ func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 		return nil
 	})
 	for _, remedy := range []string{"circuit_breakers", "max_requests"} {
-		if !strings.Contains(s.epp.log.String(), remedy) {
+		if !strings.Contains(s.epp.Log.String(), remedy) {
 			t.Errorf("the warning does not say %s", remedy)
 		}
 	}

@@ -84,7 +84,7 @@ func TestEnvoyNeedsACertificate(t *testing.T) {
 				t.Errorf("%v streams, want none", streams)
 			}
 			expect.Eventually(t, "it is told", func() error {
-				if log := s.epp.log.String(); !strings.Contains(log, test.log) {
+				if log := s.epp.Log.String(); !strings.Contains(log, test.log) {
 					return fmt.Errorf("the log is %s", log)
 				}
 				return nil

@@ -117,7 +117,7 @@ func (e *epp) kill() {
 // restart starts another epp at the dead one's address, where Envoy looks for it.
 func (s *scene) restart() {
 	s.t.Helper()
-	_, port, err := net.SplitHostPort(s.epp.address)
+	_, port, err := net.SplitHostPort(s.epp.Address)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestDefectReservationsForNobody(t *testing.T) {
 	s.fill(1, ofClass("system", "anybody")) // clamped: it waits as default, and preempts nobody
 	s.epp.waitFor(1, "weir_tier_queue_length", "tier", "default")
 	expect.True(t, "the log names the reservations", func() bool {
-		for line := range strings.Lines(s.epp.log.String()) {
+		for line := range strings.Lines(s.epp.Log.String()) {
 			if strings.Contains(line, "interactive") && strings.Contains(line, "reserv") {
 				return true
 			}

@@ -165,7 +165,7 @@ type timedAnswer struct {
 // logTime returns the time of the first line of epp's log that has the text.
 func (e *epp) logTime(t *testing.T, text string) time.Time {
 	t.Helper()
-	for line := range strings.Lines(e.log.String()) {
+	for line := range strings.Lines(e.Log.String()) {
 		if !strings.Contains(line, text) {
 			continue
 		}
@@ -280,7 +280,7 @@ func (s *scene) queue(n int) []*pending {
 // serving asks the health port about a service.
 func (e *epp) serving(service string) healthv1.HealthCheckResponse_ServingStatus {
 	e.t.Helper()
-	conn, err := grpc.NewClient(e.health, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(e.Health, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		e.t.Fatal(err)
 	}

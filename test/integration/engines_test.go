@@ -31,13 +31,7 @@ func (s *scene) followEndpoints(grace time.Duration) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binaries.Path(binaries.Weir), "envoy", "endpoints", s.epp.endpoints, file, "--follow", "--grace="+grace.String())
-	output, err := s.lists.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer output.Close()
-	cmd.Stdout, cmd.Stderr = output, output
-	process, err := child.Start(cmd)
+	process, err := s.lists.Start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func TestATenantThatFailsEverywhere(t *testing.T) {
 				shut <- state
 				return
 			case <-time.After(50 * time.Millisecond):
-				if families, err := expect.Scrape(s.epp.metrics + "/metrics"); err == nil && families.Sum("weir_endpoint_circuit_open") != 0 {
+				if families, err := expect.Scrape(s.epp.MetricsURL + "/metrics"); err == nil && families.Sum("weir_endpoint_circuit_open") != 0 {
 					state = "an engine was shut"
 				}
 			}

@@ -37,7 +37,7 @@ func beforeAll(t *testing.T, with setup, servers ...http.Handler) *scene {
 	s.epp = startEPP(t, with, address)
 	for _, name := range with.envoys {
 		e, err := envoyrun.Start(context.Background(), envoyrun.Options{
-			Config: name, ModelServers: address, Weir: s.epp.address, Edit: with.edit, Concurrency: with.workers,
+			Config: name, ModelServers: address, Weir: s.epp.Address, Edit: with.edit, Concurrency: with.workers,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -256,7 +256,7 @@ func TestGateKeepsEveryByte(t *testing.T) {
 	if n := s.epp.value("weir_extproc_upstream_responses_total") - s.epp.value("weir_extproc_upstream_responses_total", "status", "unknown"); n < float64(answers*9/10) {
 		t.Errorf("the status was seen of %v answers", n)
 	}
-	if log := s.epp.log.String(); strings.Contains(log, "Envoy ends the streams") {
+	if log := s.epp.Log.String(); strings.Contains(log, "Envoy ends the streams") {
 		t.Error("a false alarm")
 	}
 	if n := s.epp.value("weir_extproc_time_to_first_token_seconds"); n < float64(answers/2) {

@@ -27,7 +27,7 @@ func startReplicas(t *testing.T, n int, p *parked) *replicas {
 	var addresses []string
 	for range n {
 		e := startEPP(t, r.with, []string{server})
-		r.epps, addresses = append(r.epps, e), append(addresses, e.address)
+		r.epps, addresses = append(r.epps, e), append(addresses, e.Address)
 	}
 	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
 		Config: "gate", ModelServers: []string{server}, Weir: strings.Join(addresses, ","), Concurrency: 2,
@@ -45,7 +45,7 @@ func startReplicas(t *testing.T, n int, p *parked) *replicas {
 func (r *replicas) watched(b envoyrun.Bootstrap) error {
 	cluster := b.Cluster(envoyrun.WeirCluster)
 	for i, e := range envoyrun.List(cluster, "load_assignment", "endpoints", 0, "lb_endpoints") {
-		_, port, err := net.SplitHostPort(r.epps[i].health)
+		_, port, err := net.SplitHostPort(r.epps[i].Health)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func (e *epp) heap() float64 {
 	e.t.Helper()
 	var text string
 	for range 3 {
-		text = expect.Page(e.t, e.debug+"/debug/pprof/heap?gc=1&debug=1")
+		text = expect.Page(e.t, e.DebugURL+"/debug/pprof/heap?gc=1&debug=1")
 	}
 	m := heapInUse.FindStringSubmatch(text)
 	if m == nil {

@@ -67,7 +67,7 @@ func TestHostileBytes(t *testing.T) {
 // dial opens a connection to the ext_proc port. Whatever is sent there, epp must end it by itself or when we do.
 func (s *scene) dial() net.Conn {
 	s.t.Helper()
-	conn, err := net.DialTimeout("tcp", s.epp.address, patience)
+	conn, err := net.DialTimeout("tcp", s.epp.Address, patience)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (s *scene) openAndClose() {
 	for range 20 {
 		dialers.Go(func() {
 			for range 500 {
-				if conn, err := net.DialTimeout("tcp", s.epp.address, patience); err == nil {
+				if conn, err := net.DialTimeout("tcp", s.epp.Address, patience); err == nil {
 					_ = conn.(*net.TCPConn).SetLinger(0) // leave no ports in TIME_WAIT
 					_ = conn.Close()
 				}
@@ -120,7 +120,7 @@ func (s *scene) openAndClose() {
 // processor returns a gRPC client that takes Envoy's place.
 func (s *scene) processor() (extprocv3.ExternalProcessorClient, func()) {
 	s.t.Helper()
-	conn, err := grpc.NewClient(s.epp.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(s.epp.Address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestEndpointThatEnvoyLacks(t *testing.T) {
 			}
 			s.epp.told(1, "elsewhere")
 			var warnings []string
-			for line := range strings.Lines(s.epp.log.String()) {
+			for line := range strings.Lines(s.epp.Log.String()) {
 				if strings.Contains(line, "elsewhere") {
 					warnings = append(warnings, line)
 				}

@@ -13,7 +13,7 @@ const patience = expect.Patience
 // scrape reads all metrics of epp.
 func (e *epp) scrape() expect.Metrics {
 	e.t.Helper()
-	families, err := expect.Scrape(e.metrics + "/metrics")
+	families, err := expect.Scrape(e.MetricsURL + "/metrics")
 	if err != nil {
 		e.t.Fatalf("scraping: %v", err)
 	}
@@ -30,7 +30,7 @@ func (e *epp) value(name string, labels ...string) float64 {
 func (e *epp) waitFor(want float64, name string, labels ...string) {
 	e.t.Helper()
 	expect.Eventually(e.t, fmt.Sprintf("%s%v = %v", name, labels, want), func() error {
-		families, err := expect.Scrape(e.metrics + "/metrics")
+		families, err := expect.Scrape(e.MetricsURL + "/metrics")
 		if got := families.Sum(name, labels...); err == nil && got != want {
 			err = fmt.Errorf("%s%v is %v", name, labels, got)
 		}
@@ -41,7 +41,7 @@ func (e *epp) waitFor(want float64, name string, labels ...string) {
 // told waits until epp's log has a text so many times, and fails the test if it has it more often.
 func (e *epp) told(times int, text string) {
 	e.t.Helper()
-	count := func() int { return strings.Count(e.log.String(), text) }
+	count := func() int { return strings.Count(e.Log.String(), text) }
 	expect.Eventually(e.t, fmt.Sprintf("%q in the log", text), func() error {
 		if n := count(); n < times {
 			return fmt.Errorf("%d times, want %d", n, times)

@@ -113,7 +113,7 @@ func TestSecretFlowKeysAreShownNowhere(t *testing.T) {
 	s.epp.waitFor(1, "weir_queue_length")
 	shown := 0
 	for _, page := range []string{
-		s.epp.metrics + "/metrics", s.epp.debug + "/debug/flows", s.epp.debug + "/debug/config", s.epp.debug + "/statusz",
+		s.epp.MetricsURL + "/metrics", s.epp.DebugURL + "/debug/flows", s.epp.DebugURL + "/debug/config", s.epp.DebugURL + "/statusz",
 	} {
 		text := expect.Page(t, page)
 		if strings.Contains(text, secret) {
@@ -123,8 +123,8 @@ func TestSecretFlowKeysAreShownNowhere(t *testing.T) {
 	}
 	v.open()
 	s.epp.settled()
-	if strings.Contains(s.epp.log.String(), secret) {
+	if strings.Contains(s.epp.Log.String(), secret) {
 		t.Error("the log has the key")
 	}
-	expect.True(t, "the hash is shown", func() bool { return shown > 0 && strings.Contains(s.epp.log.String(), "sha256:") })
+	expect.True(t, "the hash is shown", func() bool { return shown > 0 && strings.Contains(s.epp.Log.String(), "sha256:") })
 }

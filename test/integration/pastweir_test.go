@@ -192,7 +192,7 @@ func TestStatsListenerServesCountersOnly(t *testing.T) {
 // status returns the page /statusz.
 func (e *epp) status() string {
 	e.t.Helper()
-	return expect.Page(e.t, e.debug+"/statusz")
+	return expect.Page(e.t, e.DebugURL+"/statusz")
 }
 
 // raw sends bytes and returns the first response, with all that follows its headers until the server has nothing to add.

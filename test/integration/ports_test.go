@@ -20,17 +20,17 @@ func TestMetricsPortNamesNoFlow(t *testing.T) {
 		return status, text
 	}
 	for _, path := range []string{"/statusz", "/debug/flows", "/debug/config", "/debug/pprof/", "/debug/pprof/cmdline"} {
-		if status, _ := page(s.epp.metrics, path); status != 404 {
+		if status, _ := page(s.epp.MetricsURL, path); status != 404 {
 			t.Errorf("the metrics port has %s: %d", path, status)
 		}
-		if status, _ := page(s.epp.debug, path); status != 200 {
+		if status, _ := page(s.epp.DebugURL, path); status != 200 {
 			t.Errorf("the debug port: %s: %d", path, status)
 		}
 	}
-	if _, text := page(s.epp.debug, "/statusz"); !strings.Contains(text, s.models[0].Address()) {
+	if _, text := page(s.epp.DebugURL, "/statusz"); !strings.Contains(text, s.models[0].Address()) {
 		t.Errorf("/statusz does not name the endpoint:\n%s", text)
 	}
-	if status, _ := page(s.epp.metrics, "/metrics"); status != 200 {
+	if status, _ := page(s.epp.MetricsURL, "/metrics"); status != 200 {
 		t.Errorf("/metrics: %d", status)
 	}
 }
@@ -47,7 +47,7 @@ func TestPlaintextEnvoyAtTheTLSPort(t *testing.T) {
 	}
 	const told = "a plaintext client at the TLS port"
 	s.epp.told(1, told)
-	if log := s.epp.log.String(); !strings.Contains(log, "--secure-serving=false") {
+	if log := s.epp.Log.String(); !strings.Contains(log, "--secure-serving=false") {
 		t.Errorf("the log is %s", log)
 	}
 	if n := s.epp.value("weir_extproc_streams_total"); n != 0 {

@@ -39,7 +39,7 @@ requestQueueController: { watermarkPerBackend: 50, lowerBoundPerBackend: 50, upp
 func (s *scene) allBack(bound time.Duration) {
 	s.t.Helper()
 	expect.Within(s.t, bound, "everything is back", func() error {
-		families, err := expect.Scrape(s.epp.metrics + "/metrics")
+		families, err := expect.Scrape(s.epp.MetricsURL + "/metrics")
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func TestProxyStopped(t *testing.T) {
 // replaceEnvoy starts another Envoy in place of the first one.
 func (s *scene) replaceEnvoy() {
 	s.t.Helper()
-	opts := envoyrun.Options{Config: "recommended", Weir: s.epp.address}
+	opts := envoyrun.Options{Config: "recommended", Weir: s.epp.Address}
 	for _, m := range s.models {
 		opts.ModelServers = append(opts.ModelServers, m.Address())
 	}

@@ -89,7 +89,7 @@ func TestRecordedChaosIsReplayed(t *testing.T) {
 // recording fetches what has been recorded, and returns the file's name.
 func (e *epp) recording() string {
 	e.t.Helper()
-	text := expect.Page(e.t, e.debug+"/debug/recording")
+	text := expect.Page(e.t, e.DebugURL+"/debug/recording")
 	file := filepath.Join(e.t.TempDir(), "weir.recording")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		e.t.Fatal(err)

@@ -183,7 +183,7 @@ limits: { maxBodyBytes: 0 }
 	s.epp.reloaded(0, 1, 0)
 	s.epp.told(1, "THE NEW CONFIGURATION IS INVALID")
 	var refusal string
-	for line := range strings.Lines(s.epp.log.String()) {
+	for line := range strings.Lines(s.epp.Log.String()) {
 		if strings.Contains(line, "THE NEW CONFIGURATION IS INVALID") {
 			refusal = line
 		}
@@ -234,8 +234,8 @@ func TestHangupReloads(t *testing.T) {
 		wantServed(t, "after SIGHUP", without.send(ask{}))
 	}
 	expect.Eventually(t, "a line in the log", func() error {
-		if !strings.Contains(without.epp.log.String(), "there is no file to read again") {
-			return fmt.Errorf("the log is %s", without.epp.log.String())
+		if !strings.Contains(without.epp.Log.String(), "there is no file to read again") {
+			return fmt.Errorf("the log is %s", without.epp.Log.String())
 		}
 		return nil
 	})

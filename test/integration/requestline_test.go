@@ -88,7 +88,7 @@ func TestWhoWasRejected(t *testing.T) {
 				{ID: forged, Flow: forger, Endpoint: address, Outcome: "dispatched", Status: 200, Bypass: &no},
 				{ID: "one-too-many", Flow: "noisy", Outcome: "flow-full", Status: 503, Bypass: &no},
 			} {
-				inWeir := lineOf(t, "Weir's log", want.ID, func() (string, error) { return s.epp.log.String(), nil })
+				inWeir := lineOf(t, "Weir's log", want.ID, func() (string, error) { return s.epp.Log.String(), nil })
 				inEnvoy := lineOf(t, "Envoy's log", want.ID, func() (string, error) {
 					lines, err := s.envoy().AccessLog()
 					return strings.Join(lines, "\n"), err

@@ -23,7 +23,7 @@ type resources struct {
 // outside.
 func (e *epp) resources() resources {
 	e.t.Helper()
-	expect.Page(e.t, e.debug+"/debug/pprof/heap?gc=1")
+	expect.Page(e.t, e.DebugURL+"/debug/pprof/heap?gc=1")
 	return resources{
 		heap:       e.value("go_memstats_heap_alloc_bytes"),
 		goroutines: e.value("go_goroutines"),

@@ -2,10 +2,8 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
+	processes "github.com/weir-epp/weir/internal/scene"
 )
 
 func TestMain(m *testing.M) {
@@ -104,7 +103,7 @@ func start(t *testing.T, with setup) *scene {
 	for _, name := range with.envoys {
 		opts := envoyrun.Options{Config: name, ModelServers: addresses, EndpointsFile: listed, Edit: edit, Concurrency: with.workers}
 		if s.epp != nil {
-			opts.Weir = s.epp.address
+			opts.Weir = s.epp.Address
 		}
 		// Not t.Context(): that ends before the cleanup that stops Envoy in order.
 		e, err := envoyrun.Start(context.Background(), opts)
@@ -138,90 +137,46 @@ const eppHost = "127.0.0.9"
 
 // epp is the real binary as a process.
 type epp struct {
-	*child.Process
+	*processes.EPP
 
 	t         *testing.T
-	log       child.LogFile
-	address   string // ext_proc
-	health    string
-	metrics   string // http://…
-	debug     string // the same
 	endpoints string // the file, if setup.file is set
 }
 
 func startEPP(t *testing.T, with setup, addresses []string) *epp {
 	t.Helper()
-	dir := t.TempDir()
-	ports := filepath.Join(dir, "ports.json")
-	flags := []string{
-		"--bind-address=" + eppHost, "--debug-bind-address=" + eppHost, "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
-		"--secure-serving=false", "--ports-file=" + ports,
-	}
+	e := &epp{t: t}
+	options := processes.EPPOptions{Host: eppHost, Shipped: true}
 	if !with.shipped {
-		flags = append(flags, "--min-drain=0s", "--probe-path=")
+		options.Flags = append(options.Flags, "--min-drain=0s", "--probe-path=")
 	}
 	if with.config != "" {
-		file := filepath.Join(dir, "config.yaml")
-		if err := os.WriteFile(file, []byte(whole(with.config)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		flags = append(flags, "--config-file="+file)
+		options.Config = profiled(with.config)
 	} else if !slices.ContainsFunc(with.flags, func(f string) bool { return strings.HasPrefix(f, "--config-") }) {
-		flags = append(flags, "--profile=wfq")
+		options.Flags = append(options.Flags, "--profile=wfq")
 	}
-	e := &epp{t: t, log: child.LogFile(filepath.Join(dir, "epp.log"))}
 	if with.file {
-		e.endpoints = filepath.Join(dir, "endpoints.yaml")
+		e.endpoints = filepath.Join(t.TempDir(), "endpoints.yaml")
 		e.setEndpoints(addresses...)
-		flags = append(flags, "--endpoints-file="+e.endpoints)
+		options.Flags = append(options.Flags, "--endpoints-file="+e.endpoints)
 	} else {
-		flags = append(flags, "--endpoints="+strings.Join(addresses, ","))
+		options.Endpoints = addresses
 	}
-	cmd := exec.Command(binaries.Path(binaries.EPP), append(flags, with.flags...)...)
-	log, err := e.log.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	if e.Process, err = child.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = e.Kill()
-		if t.Failed() {
-			t.Logf("end of epp's log:\n%s", child.Tail(e.log.String(), 40))
-		}
-		if strings.Contains(e.log.String(), "DATA RACE") {
-			t.Error("epp: data race")
-		}
-	})
-	var p struct{ GRPC, Health, Metrics, Debug int }
-	expect.Eventually(t, "epp listens", func() error {
-		select {
-		case <-e.Done():
-			t.Fatalf("epp ended: %v\n%s", e.State(), e.log.String())
-		default:
-		}
-		text, err := os.ReadFile(ports)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(text, &p)
-	})
-	e.address = fmt.Sprintf("%s:%d", eppHost, p.GRPC)
-	e.health = fmt.Sprintf("%s:%d", eppHost, p.Health)
-	e.metrics = fmt.Sprintf("http://%s:%d", eppHost, p.Metrics)
-	e.debug = fmt.Sprintf("http://%s:%d", eppHost, p.Debug)
+	options.Flags = append(options.Flags, with.flags...)
+	e.EPP = binaries.StartEPP(t, options)
 	return e
 }
 
 // whole is a configuration in YAML with its version and kind, and with the profile wfq if it names none.
 func whole(text string) string {
-	if !namesProfile.MatchString(text) {
-		text = "profile: wfq\n" + text
+	return "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + profiled(text)
+}
+
+func profiled(text string) string {
+	if namesProfile.MatchString(text) {
+		return text
 	}
-	return "apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n" + text
+	return "profile: wfq\n" + text
 }
 
 var namesProfile = regexp.MustCompile(`(?m)^profile:`)

@@ -50,7 +50,7 @@ type waitingFlow struct {
 func (e *epp) waitingFlows() []waitingFlow {
 	e.t.Helper()
 	var page struct{ Waiting []waitingFlow }
-	if err := json.Unmarshal([]byte(expect.Page(e.t, e.debug+"/debug/flows")), &page); err != nil {
+	if err := json.Unmarshal([]byte(expect.Page(e.t, e.DebugURL+"/debug/flows")), &page); err != nil {
 		e.t.Fatal(err)
 	}
 	slices.SortFunc(page.Waiting, func(a, b waitingFlow) int { return slices.Compare([]byte(a.Flow), []byte(b.Flow)) })

@@ -20,7 +20,7 @@ func TestNamesCommandNoTerminal(t *testing.T) {
 		models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)}, flags: []string{"--v=1"},
 		config: "flows: { key: [model] }\nrequestBody: always\ndecisions: { sample: 1, sink: log }\n",
 	})
-	tail, err := http.Get(s.epp.debug + "/debug/tail")
+	tail, err := http.Get(s.epp.DebugURL + "/debug/tail")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ func TestNamesCommandNoTerminal(t *testing.T) {
 	if err != nil || !strings.Contains(line, `"model":`+model) || !strings.Contains(line, `"id":"a\u009b31m"`) {
 		t.Errorf("%v: the tail has %q", err, line)
 	}
-	expect.True(t, "the request's line and its record in the log", func() bool { return strings.Count(s.epp.log.String(), "evil") >= 2 })
-	pages := map[string]string{"the tail": line, "the log": s.epp.log.String()}
+	expect.True(t, "the request's line and its record in the log", func() bool { return strings.Count(s.epp.Log.String(), "evil") >= 2 })
+	pages := map[string]string{"the tail": line, "the log": s.epp.Log.String()}
 	for _, page := range []string{"/debug/status?flow=evil", "/debug/flows", "/debug/statistics", "/debug/rejections", "/statusz"} {
-		pages[page] = expect.Page(t, s.epp.debug+page)
+		pages[page] = expect.Page(t, s.epp.DebugURL+page)
 	}
-	pages["/metrics"] = expect.Page(t, s.epp.metrics+"/metrics")
+	pages["/metrics"] = expect.Page(t, s.epp.MetricsURL+"/metrics")
 	for name, text := range pages {
 		if i := strings.IndexFunc(strings.NewReplacer("\n", "", "\t", "").Replace(text), printable.Commands); i >= 0 || text == "" {
 			t.Errorf("%s has %q", name, text[max(0, i-40):min(len(text), i+40)])

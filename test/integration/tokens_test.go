@@ -85,7 +85,7 @@ func attained(t *testing.T, with setup, least int, all ...tenant) map[string]int
 	}
 	enough := func(since map[string]int, least int) func() error {
 		return func() error {
-			families, err := expect.Scrape(s.epp.metrics + "/metrics")
+			families, err := expect.Scrape(s.epp.MetricsURL + "/metrics")
 			if err != nil {
 				return err
 			}

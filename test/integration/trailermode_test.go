@@ -27,7 +27,7 @@ func TestClientsThatLeaveAreNoWrongMode(t *testing.T) {
 					return nil
 				},
 			})
-			warnings := func() int { return strings.Count(s.epp.log.String(), "response_trailer_mode") }
+			warnings := func() int { return strings.Count(s.epp.Log.String(), "response_trailer_mode") }
 			for range 40 {
 				s.leaveAtTheHeaders()
 			}

@@ -71,7 +71,7 @@ spec: {modelName: talk, poolRef: {name: chat}}
 		t.Errorf("the condition of somebody else is %+v", got)
 	}
 	e.logs(bad.Message)
-	if n := strings.Count(e.log.String(), bad.Message); n != 1 {
+	if n := strings.Count(e.Log.String(), bad.Message); n != 1 {
 		t.Errorf("the log says %d times what is wrong", n)
 	}
 	writes := 0

@@ -175,15 +175,15 @@ func (es *engines) behind(config string, edit func(envoyrun.Bootstrap), replicas
 			n, _ := strconv.Atoi(port)
 			return host, n
 		}
-		host, port := address(r.address)
-		_, health := address(r.healthAddress)
+		host, port := address(r.Address)
+		_, health := address(r.Health)
 		hosts = append(hosts, map[string]any{"endpoint": map[string]any{
 			"address":             map[string]any{"socket_address": map[string]any{"address": host, "port_value": port}},
 			"health_check_config": map[string]any{"port_value": health},
 		}})
 	}
 	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
-		Config: config, Weir: replicas[0].address, ModelServers: es.addresses(ips...),
+		Config: config, Weir: replicas[0].Address, ModelServers: es.addresses(ips...),
 		Edit: func(b envoyrun.Bootstrap) error {
 			cluster := b.Cluster(envoyrun.WeirCluster)
 			cluster["load_assignment"] = map[string]any{

@@ -63,7 +63,7 @@ func TestNoisyPodsSilenceNobody(t *testing.T) {
 		return w.patchPod(ctx, fmt.Sprint("noisy", i%noisy), map[string]any{"metadata": map[string]any{"annotations": map[string]any{"weir.dev/slots": fmt.Sprint("bad", i)}}})
 	})
 	expect.Eventually(t, "the pod is told of no more", func() error {
-		if n := strings.Count(e.log.String(), `\"bad`); n < 100 {
+		if n := strings.Count(e.Log.String(), `\"bad`); n < 100 {
 			return fmt.Errorf("%d times", n)
 		}
 		return nil
@@ -209,7 +209,7 @@ metadata:
 		t.Error(got)
 	}
 	r.end()
-	for line := range strings.Lines(e.log.String()) {
+	for line := range strings.Lines(e.Log.String()) {
 		if len(line) > 2000 {
 			t.Errorf("a line of %d bytes: %.200s", len(line), line)
 		}

@@ -47,8 +47,8 @@ func (e *epp) wantMetric(series string, want float64) {
 func (e *epp) logs(text string) {
 	e.t.Helper()
 	expect.Eventually(e.t, "the log has "+text, func() error {
-		if !strings.Contains(e.log.String(), text) {
-			return fmt.Errorf("it ends with\n%s", child.Tail(e.log.String(), 3))
+		if !strings.Contains(e.Log.String(), text) {
+			return fmt.Errorf("it ends with\n%s", child.Tail(e.Log.String(), 3))
 		}
 		return nil
 	})

@@ -50,7 +50,7 @@ func TestManyPodsChange(t *testing.T) {
 	e := w.epp("--pool-name=chat", "--enable-pprof", "--v=0", "--record=0") // a recording fills its memory first
 	e.ready(true)
 	e.wantBand(manyPods)
-	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{Config: "recommended", Weir: e.address, ModelServers: fleet.addresses()})
+	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{Config: "recommended", Weir: e.Address, ModelServers: fleet.addresses()})
 	if err != nil {
 		t.Fatal(err)
 	}

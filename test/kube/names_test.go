@@ -217,7 +217,7 @@ func TestModelsAreRewritten(t *testing.T) {
 	w.pod("a", "127.0.0.1", true)
 	e := w.epp("--pool-name=chat", "--config-text={ models: [ { name: mine, targets: [ { name: of-file } ] } ] }")
 	e.ready(true)
-	envoy, err := envoyrun.Start(t.Context(), envoyrun.Options{Config: "recommended", Weir: e.address, ModelServers: []string{at.Host}})
+	envoy, err := envoyrun.Start(t.Context(), envoyrun.Options{Config: "recommended", Weir: e.Address, ModelServers: []string{at.Host}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func TestTheApiserverIsAwayInLeaderMode(t *testing.T) {
 	time.Sleep(5 * time.Second)
 	leader.leads(w)
 	follower.follows(w)
-	if strings.Contains(leader.log.String(), "this one follows") {
+	if strings.Contains(leader.Log.String(), "this one follows") {
 		t.Error("the leader followed for a while")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-epp/weir/internal/binaries"
-	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
+	"github.com/weir-epp/weir/internal/scene"
 )
 
 func TestMain(m *testing.M) {
@@ -173,13 +172,11 @@ func (w *world) remove(name string, grace int64) {
 
 // epp is the real binary as a process.
 type epp struct {
-	*child.Process
-	t                      *testing.T
-	log                    child.LogFile
-	grpc                   *grpc.ClientConn
-	health                 healthv1.HealthClient
-	address, metrics, page string
-	healthAddress          string
+	*scene.EPP
+	t             *testing.T
+	grpc          *grpc.ClientConn
+	health        healthv1.HealthClient
+	metrics, page string // URLs
 }
 
 // epp starts epp as the service account weir, and returns when it listens.
@@ -196,45 +193,14 @@ func (w *world) epp(flags ...string) *epp {
 func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 	w.t.Helper()
 	t := w.t
-	dir := t.TempDir()
-	ports := filepath.Join(dir, "ports.json")
-	flags = append([]string{
-		"--kubeconfig=" + kubeconfig, "--pool-namespace=" + w.namespace,
-		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
-		"--secure-serving=false", "--metrics-endpoint-auth=false", "--ports-file=" + ports, "--min-drain=0s",
-		"--profile=wfq",
-	}, flags...)
-	e := &epp{t: t, log: child.LogFile(filepath.Join(dir, "epp.log"))}
-	cmd := exec.Command(binaries.Path(binaries.EPP), flags...)
-	cmd.Env = append(os.Environ(), w.environment...)
-	log, err := e.log.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	if e.Process, err = child.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = e.Kill()
-		if t.Failed() {
-			t.Logf("end of epp's log:\n%s", child.Tail(e.log.String(), 40))
-		}
-	})
-	var p struct{ GRPC, Health, Metrics, Debug int }
-	expect.Eventually(t, "epp listens", func() error {
-		if e.Ended() {
-			t.Fatalf("epp ended: %v\n%s", e.State(), e.log.String())
-		}
-		text, err := os.ReadFile(ports)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(text, &p)
-	})
-	connect := func(port int) *grpc.ClientConn {
-		target := fmt.Sprintf("127.0.0.1:%d", port)
+	e := &epp{t: t, EPP: binaries.StartEPP(t, scene.EPPOptions{
+		Shipped: true, Environment: w.environment,
+		Flags: append([]string{
+			"--kubeconfig=" + kubeconfig, "--pool-namespace=" + w.namespace,
+			"--metrics-endpoint-auth=false", "--min-drain=0s", "--profile=wfq",
+		}, flags...),
+	})}
+	connect := func(target string) *grpc.ClientConn {
 		conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
@@ -242,10 +208,8 @@ func (w *world) eppWith(kubeconfig string, flags ...string) *epp {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
-	e.address, e.healthAddress = fmt.Sprintf("127.0.0.1:%d", p.GRPC), fmt.Sprintf("127.0.0.1:%d", p.Health)
-	e.grpc, e.health = connect(p.GRPC), healthv1.NewHealthClient(connect(p.Health))
-	e.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", p.Metrics)
-	e.page = fmt.Sprintf("http://127.0.0.1:%d/statusz", p.Debug)
+	e.grpc, e.health = connect(e.Address), healthv1.NewHealthClient(connect(e.Health))
+	e.metrics, e.page = e.MetricsURL+"/metrics", e.DebugURL+"/statusz"
 	return e
 }
 

@@ -18,7 +18,7 @@ import (
 func (es *engines) front(e *epp, ips ...string) *envoyrun.Envoy {
 	es.t.Helper()
 	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
-		Config: "recommended", Weir: e.address, ModelServers: es.addresses(ips...),
+		Config: "recommended", Weir: e.Address, ModelServers: es.addresses(ips...),
 	})
 	if err != nil {
 		es.t.Fatal(err)

@@ -89,16 +89,11 @@ func startPrometheus(ctx context.Context, dir, config string) (*prometheus, erro
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	log, err := logFile.Create()
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
 	cmd := exec.Command(binary, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address=127.0.0.1:0", "--web.enable-lifecycle", "--log.level=info")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
+	cmd.Dir = dir
 	p := &prometheus{dir: dir}
-	if p.process, err = child.Start(cmd); err != nil {
+	if p.process, err = logFile.Start(cmd); err != nil {
 		return nil, err
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {

@@ -2,12 +2,9 @@ package observe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,10 +12,10 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/binaries"
-	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
+	"github.com/weir-epp/weir/internal/scene"
 )
 
 // patience bounds everything that a test waits for.
@@ -55,9 +52,8 @@ type rig struct {
 
 // epp is the real binary as a process.
 type epp struct {
-	*child.Process
-	config           string // file
-	address, metrics string // ip:port each
+	*scene.EPP
+	config string // file
 }
 
 // newRig returns a rig of which nothing runs yet.
@@ -95,7 +91,7 @@ func (r *rig) scraped() {
 	labels := func(job, pod string) map[string]string {
 		return map[string]string{"namespace": namespace, "job": job, "pod": pod}
 	}
-	targets := []target{{[]string{r.epp.metrics}, labels(r.name, "weir-0")}}
+	targets := []target{{[]string{strings.TrimPrefix(r.epp.MetricsURL, "http://")}, labels(r.name, "weir-0")}}
 	for i, envoy := range r.envoys {
 		targets = append(targets, target{
 			[]string{strings.TrimPrefix(envoy.StatsURL(), "http://")}, labels(r.name+"/envoy", fmt.Sprintf("envoy-%d", i)),
@@ -122,7 +118,7 @@ func (r *rig) envoy(engines []string, edit func(envoyrun.Bootstrap) error) *envo
 	r.t.Helper()
 	// Not t.Context(): that ends before the cleanup that stops Envoy in order.
 	envoy, err := envoyrun.Start(context.Background(), envoyrun.Options{
-		Config: "recommended", Weir: r.epp.address, ModelServers: engines,
+		Config: "recommended", Weir: r.epp.Address, ModelServers: engines,
 		Edit: envoyrun.Edits(envoyrun.KeepHeader(tenantHeader), edit),
 	})
 	if err != nil {
@@ -136,42 +132,11 @@ func (r *rig) envoy(engines []string, edit func(envoyrun.Bootstrap) error) *envo
 // startEPP starts the binary with a configuration and further flags.
 func startEPP(t *testing.T, with setup, flags []string) *epp {
 	t.Helper()
-	dir := t.TempDir()
-	e := &epp{config: filepath.Join(dir, "weir.yaml")}
+	e := &epp{config: filepath.Join(t.TempDir(), "weir.yaml")}
 	e.configure(t, with.config)
-	ports, log := filepath.Join(dir, "ports.json"), child.LogFile(filepath.Join(dir, "epp.log"))
-	cmd := exec.Command(binaries.Path(binaries.EPP), append([]string{
-		"--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0", "--debug-port=0",
-		"--secure-serving=false", "--ports-file=" + ports, "--config-file=" + e.config, "--min-drain=0s",
-	}, flags...)...)
-	cmd.Env = append(os.Environ(), with.environment...)
-	file, err := log.Create()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	cmd.Stdout, cmd.Stderr = file, file
-	if e.Process, err = child.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = e.Kill()
-		if t.Failed() {
-			t.Logf("end of epp's log:\n%s", child.Tail(log.String(), 20))
-		}
+	e.EPP = binaries.StartEPP(t, scene.EPPOptions{
+		Shipped: true, Environment: with.environment, Flags: append([]string{"--config-file=" + e.config, "--min-drain=0s"}, flags...),
 	})
-	var at struct{ GRPC, Metrics int }
-	expect.Eventually(t, "epp listens", func() error {
-		if e.Ended() {
-			t.Fatalf("epp ended: %v\n%s", e.State(), log.String())
-		}
-		text, err := os.ReadFile(ports)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(text, &at)
-	})
-	e.address, e.metrics = fmt.Sprintf("127.0.0.1:%d", at.GRPC), fmt.Sprintf("127.0.0.1:%d", at.Metrics)
 	return e
 }
 

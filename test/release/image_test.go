@@ -268,13 +268,7 @@ func (c container) serve(flags ...string) (p ports) {
 		"--metrics-port=0", "--debug-port=0", "--min-drain=0s", "--ports-file=/run/ports.json")
 	cmd := c.command(append(args, flags...)...)
 	log := child.LogFile(filepath.Join(c.t.TempDir(), "epp.log"))
-	file, err := log.Create()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	cmd.Stdout, cmd.Stderr = file, file
-	process, err := child.Start(cmd)
+	process, err := log.Start(cmd)
 	if err != nil {
 		c.t.Fatalf("chroot as %d: %v (without root, user namespaces must be allowed)", c.uid, err)
 	}
