@@ -44,60 +44,36 @@ var latencyBuckets = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2
 // newMetrics returns the metrics, with gauges of the open streams and of the bytes of bodies.
 func newMetrics(streams, bytes func() int64) *metrics {
 	m := &metrics{
-		streamsTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_extproc_streams_total",
-			Help: "Streams that Envoy opened, by the mode of the request body.",
-		}, []string{"mode"}),
-		unexpected: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_extproc_unexpected_messages_total",
-			Help: "Messages that make no sense in the state of their stream; they were answered empty.",
-		}, []string{"message", "state"}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_extproc_panics_total",
-			Help: "Panics while serving a stream. Each is a defect.",
-		}),
+		streamsTotal: counters("weir_extproc_streams_total",
+			"Streams that Envoy opened, by the mode of the request body.", "mode"),
+		unexpected: counters("weir_extproc_unexpected_messages_total",
+			"Messages that make no sense in the state of their stream; they were answered empty.", "message", "state"),
+		panics: counter("weir_extproc_panics_total",
+			"Panics while serving a stream. Each is a defect."),
 		headersSeconds: histogram(
 			"weir_extproc_response_headers_seconds",
 			"From a request's arrival to its response headers. For a streamed answer that is not the first token."),
 		firstToken: histogram(
 			"weir_extproc_time_to_first_token_seconds",
 			"From a request's arrival to the first token of its answer, where it is seen: by the first-token gate, or in FULL_DUPLEX_STREAMED."),
-		unknownPriority: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_priority_unknown_total",
-			Help: "Requests that named a tier that does not exist; the name was ignored.",
-		}),
-		unknownClass: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_class_unknown_total",
-			Help: "Requests that named a class that is no explicit class and no family; they went to the default family, or to the first class.",
-		}),
-		unknownRole: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_role_unknown_total",
-			Help: "Requests whose tenant's role is not in the configuration; the default role counted.",
-		}),
-		clamps: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_priority_clamps_total",
-			Help: "Requests whose tier was lowered to their tenant's highest.",
-		}, []string{"requested", "effective"}),
-		upstreamStatus: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_extproc_upstream_responses_total",
-			Help: "Answers of dispatched requests, by the hundreds of their status.",
-		}, []string{"status"}),
-		estimatedTokensVec: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_extproc_estimated_tokens_total",
-			Help: "Tokens that were estimated for the requests whose usage became known, with cost: tokens.",
-		}, []string{"kind"}),
-		unknownUsage: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_extproc_usage_unknown_total",
-			Help: "Requests whose usage did not become known, with cost: tokens. They keep the charge of their estimate, or a higher one.",
-		}),
-		promptsUnknown: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_affinity_unknown_total",
-			Help: "Requests of which scheduling.affinity knew nothing: their body was not read, or names no session.",
-		}),
-		usageTokens: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weir_extproc_usage_tokens_total",
-			Help: "Tokens that answers reported, where they are read.",
-		}, []string{"kind"}),
+		unknownPriority: counter("weir_priority_unknown_total",
+			"Requests that named a tier that does not exist; the name was ignored."),
+		unknownClass: counter("weir_class_unknown_total",
+			"Requests that named a class that is no explicit class and no family; they went to the default family, or to the first class."),
+		unknownRole: counter("weir_role_unknown_total",
+			"Requests whose tenant's role is not in the configuration; the default role counted."),
+		clamps: counters("weir_priority_clamps_total",
+			"Requests whose tier was lowered to their tenant's highest.", "requested", "effective"),
+		upstreamStatus: counters("weir_extproc_upstream_responses_total",
+			"Answers of dispatched requests, by the hundreds of their status.", "status"),
+		estimatedTokensVec: counters("weir_extproc_estimated_tokens_total",
+			"Tokens that were estimated for the requests whose usage became known, with cost: tokens.", "kind"),
+		unknownUsage: counter("weir_extproc_usage_unknown_total",
+			"Requests whose usage did not become known, with cost: tokens. They keep the charge of their estimate, or a higher one."),
+		promptsUnknown: counter("weir_affinity_unknown_total",
+			"Requests of which scheduling.affinity knew nothing: their body was not read, or names no session."),
+		usageTokens: counters("weir_extproc_usage_tokens_total",
+			"Tokens that answers reported, where they are read.", "kind"),
 	}
 	m.streams = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_extproc_streams",
@@ -111,14 +87,10 @@ func newMetrics(streams, bytes func() int64) *metrics {
 		Name: "weir_gate_streams",
 		Help: "Open streams of first-token gates.",
 	})
-	m.gateUnknown = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "weir_gate_unknown_total",
-		Help: "Answers at a first-token gate that name a request that is not known here; they were not held.",
-	})
-	m.placedBefore = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "weir_extproc_placed_before_total",
-		Help: "Requests that an earlier filter had placed already: they were passed unqueued and not counted a second time.",
-	})
+	m.gateUnknown = counter("weir_gate_unknown_total",
+		"Answers at a first-token gate that name a request that is not known here; they were not held.")
+	m.placedBefore = counter("weir_extproc_placed_before_total",
+		"Requests that an earlier filter had placed already: they were passed unqueued and not counted a second time.")
 	for i, kind := range [...]string{"input", "output"} {
 		m.estimatedTokens[i] = m.estimatedTokensVec.WithLabelValues(kind)
 	}
@@ -183,6 +155,14 @@ func (m *metrics) countResponse(status int) {
 		hundred = 0
 	}
 	m.statusByHundred[hundred].Inc()
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
 func histogram(name, help string) prometheus.Histogram {
