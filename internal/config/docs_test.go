@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/golden"
 )
 
 const generatedBy = "\n<!-- Generated from the comments and tags of internal/config by: go test ./internal/config -run Docs -rewrite -->\n"
@@ -86,8 +88,8 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	rare.WriteString(docsRareIntro + docsHead + p.rows("", PageRare))
-	golden(t, filepath.Join("..", "..", "docs", "config.md"), []byte(config.String()))
-	golden(t, filepath.Join("..", "..", "docs", "settings-nobody-needs.md"), []byte(rare.String()))
+	golden.Check(t, filepath.Join("..", "..", "docs", "config.md"), config.String())
+	golden.Check(t, filepath.Join("..", "..", "docs", "settings-nobody-needs.md"), rare.String())
 	for _, k := range keys() {
 		want := 1
 		if k.Type.Kind() == reflect.Struct || isList(k.Type) && k.Tag.Get("page") == "" && !strings.Contains(k.path, ".") {

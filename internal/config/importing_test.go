@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/golden"
 )
 
 // importing has the files of each system in testdata, at least so many, and what reads them. Other texts are for fuzzing.
@@ -115,7 +117,7 @@ func TestImports(t *testing.T) {
 			if strings.Contains(out.String(), "secret") {
 				t.Errorf("%s: a secret is printed:\n%s", file, out)
 			}
-			golden(t, strings.TrimSuffix(file, filepath.Ext(file))+".txt", out.Bytes())
+			golden.Check(t, strings.TrimSuffix(file, filepath.Ext(file))+".txt", out.String())
 		}
 	}
 }

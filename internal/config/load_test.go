@@ -1,34 +1,14 @@
 package config
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/internal/golden"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write golden files and docs/config.md anew")
-
-// golden compares got with a file, or writes it with -rewrite.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *rewrite {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("%s differs; if that is meant, run: go test ./internal/config -rewrite\ngot:\n%s", file, got)
-	}
-}
 
 // The profiles in full: what `weir config show --profile NAME` prints. Each is valid, and reading it back changes
 // nothing.
@@ -46,7 +26,7 @@ func TestProfilesGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata", name+".yaml"), text)
+			golden.Check(t, filepath.Join("testdata", name+".yaml"), string(text))
 			if back, err := Decode(text); err != nil || !reflect.DeepEqual(back, d) {
 				t.Errorf("read back: %+v, %v", back, err)
 			}

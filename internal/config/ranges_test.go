@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/internal/golden"
 )
 
 // relative lists the keys of which not every value in the range is right, whatever other keys have.
@@ -61,7 +63,7 @@ func TestRanges(t *testing.T) {
 	if err := enc.Encode(refused); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, filepath.Join("testdata", "ranges.yaml"), text.Bytes())
+	golden.Check(t, filepath.Join("testdata", "ranges.yaml"), text.String())
 }
 
 // isNumber reports whether the values of a key are numbers or durations.

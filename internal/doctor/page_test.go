@@ -1,15 +1,14 @@
 package doctor
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the tables of docs/doctor.md anew")
+	"github.com/weir-epp/weir/internal/golden"
+)
 
 const page = "../../docs/doctor.md"
 
@@ -29,15 +28,7 @@ func TestPage(t *testing.T) {
 		}
 		want = before + begin + table(checks) + end + after
 	}
-	if want == string(text) {
-		return
-	}
-	if !*rewrite {
-		t.Fatalf("%s is not as the checks are: go test ./internal/doctor -run TestPage -rewrite", page)
-	}
-	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	golden.Check(t, page, want)
 }
 
 func table(checks []Check) string {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -14,11 +13,10 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/config"
+	"github.com/weir-epp/weir/internal/golden"
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 	"github.com/weir-epp/weir/internal/splitmix"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // list is a source of the given requests.
 type list struct{ requests []Request }
@@ -87,19 +85,7 @@ func TestGoldenTables(t *testing.T) {
 		if err := WriteTable(&got, simulated(t, workload, 1, true, configs...)); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join("testdata", workload+".txt")
-		if *rewrite {
-			if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.String() != string(want) {
-			t.Errorf("%s (-rewrite writes it anew):\n%s\nwant\n%s", workload, got.String(), want)
-		}
+		golden.Check(t, filepath.Join("testdata", workload+".txt"), got.String())
 	}
 }
 

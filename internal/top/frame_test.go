@@ -2,9 +2,7 @@ package top
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,10 +11,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/weir-epp/weir/internal/golden"
 	"github.com/weir-epp/weir/internal/status"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
 // pool is the document of a pool in which one tenant floods, one engine fails and another is slow.
 func pool() *status.Document {
@@ -67,8 +64,8 @@ func pool() *status.Document {
 	return d
 }
 
-// golden compares a frame with a file of testdata, in which escapes are readable.
-func golden(t *testing.T, name string, m tea.Model) {
+// wantFrame compares a frame with a file of testdata, in which escapes are readable.
+func wantFrame(t *testing.T, name string, m tea.Model) {
 	t.Helper()
 	frame := m.(Model).Frame()
 	lines := strings.Split(frame, "\n")
@@ -81,16 +78,7 @@ func golden(t *testing.T, name string, m tea.Model) {
 		}
 	}
 	text := strings.ReplaceAll(frame, "\x1b", "␛") + "\n"
-	file := filepath.Join("testdata", name+".txt")
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || text != string(want) {
-		t.Errorf("%s differs (%v); -rewrite writes it anew:\n%s", name, err, text)
-	}
+	golden.Check(t, filepath.Join("testdata", name+".txt"), text)
 }
 
 // screenOf is a screen of this size with answers to its first question.
@@ -133,19 +121,19 @@ func press(name string) tea.KeyPressMsg {
 
 func TestFrames(t *testing.T) {
 	one := status.Answer{Document: pool()}
-	golden(t, "80x24", screenOf(t, 80, 24, true, one))
-	golden(t, "200x50", screenOf(t, 200, 50, true, one))
-	golden(t, "no-color", screenOf(t, 80, 24, false, one))
-	golden(t, "moved", steps(t, screenOf(t, 80, 24, false, one), "j", "j", "j", "j", "j", "j", "j", "j", "j", "k"))
-	golden(t, "engines", steps(t, screenOf(t, 100, 30, false, one), "tab", "j", "s"))
-	golden(t, "typing", steps(t, screenOf(t, 80, 24, false, one), "/", "t", "e", "x", "backspace", "a"))
+	wantFrame(t, "80x24", screenOf(t, 80, 24, true, one))
+	wantFrame(t, "200x50", screenOf(t, 200, 50, true, one))
+	wantFrame(t, "no-color", screenOf(t, 80, 24, false, one))
+	wantFrame(t, "moved", steps(t, screenOf(t, 80, 24, false, one), "j", "j", "j", "j", "j", "j", "j", "j", "j", "k"))
+	wantFrame(t, "engines", steps(t, screenOf(t, 100, 30, false, one), "tab", "j", "s"))
+	wantFrame(t, "typing", steps(t, screenOf(t, 80, 24, false, one), "/", "t", "e", "x", "backspace", "a"))
 	follower := pool()
 	follower.Reasons, follower.Healthy, follower.Flows, follower.Rejections = nil, true, nil, nil
 	follower.Pool = status.Pool{Profile: "recommended", Lacks: "not the leader", Leader: "weir-0"}
-	golden(t, "follower", steps(t, screenOf(t, 80, 24, false, status.Answer{Document: follower}, one), "r"))
-	golden(t, "detail", steps(t, screenOf(t, 80, 24, false, one), "enter", answered{question: 1, answers: []status.Answer{one}}))
+	wantFrame(t, "follower", steps(t, screenOf(t, 80, 24, false, status.Answer{Document: follower}, one), "r"))
+	wantFrame(t, "detail", steps(t, screenOf(t, 80, 24, false, one), "enter", answered{question: 1, answers: []status.Answer{one}}))
 	gone := status.Answer{Err: errors.New("connection refused")}
-	golden(t, "lost", steps(t, screenOf(t, 80, 24, false, one), answered{at: pool().At, answers: []status.Answer{gone}}))
+	wantFrame(t, "lost", steps(t, screenOf(t, 80, 24, false, one), answered{at: pool().At, answers: []status.Answer{gone}}))
 }
 
 // Frames fit every terminal, however small, and a name of a client's shows no control character.

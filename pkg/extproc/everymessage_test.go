@@ -2,7 +2,6 @@ package extproc
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/weir-epp/weir/internal/golden"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -181,17 +181,5 @@ func TestEveryMessageInEveryState(t *testing.T) {
 			}
 		}
 	}
-	const file = "testdata/messages.txt"
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(w.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.String() != string(want) {
-		t.Errorf("the answers have changed (-rewrite writes %s):\n%s", file, w.String())
-	}
+	golden.Check(t, "testdata/messages.txt", w.String())
 }

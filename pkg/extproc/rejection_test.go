@@ -1,21 +1,18 @@
 package extproc
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/golden"
 	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the golden files")
 
 // TestRejectionTable has every outcome in every preset and in both APIs' shapes, as the client gets it.
 func TestRejectionTable(t *testing.T) {
@@ -48,19 +45,7 @@ func TestRejectionTable(t *testing.T) {
 			}
 		}
 	}
-	const file = "testdata/rejections.txt"
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(w.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.String() != string(want) {
-		t.Errorf("the table has changed (-rewrite writes %s):\n%s", file, w.String())
-	}
+	golden.Check(t, "testdata/rejections.txt", w.String())
 }
 
 // Every outcome has a status, a message and a reason. So none is forgotten when an outcome is added.

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -10,9 +9,9 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
+	"github.com/weir-epp/weir/internal/golden"
+)
 
 const (
 	chartDir = "../../charts/weir"
@@ -79,19 +78,11 @@ func TestValuesTable(t *testing.T) {
 	for _, v := range documentedValues(t) {
 		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", v.path, v.fallback, strings.ReplaceAll(v.meaning, "|", `\|`))
 	}
-	head, found, ok := strings.Cut(readFile(t, chartDir+"/README.md"), tableBegin)
+	head, _, ok := strings.Cut(readFile(t, chartDir+"/README.md"), tableBegin)
 	if !ok {
 		t.Fatalf("README.md has no line %q", tableBegin)
 	}
-	if found == table.String() {
-		return
-	}
-	if !*rewrite {
-		t.Fatal("README.md has another table than values.yaml makes; go test ./test/chart -run TestValuesTable -rewrite")
-	}
-	if err := os.WriteFile(chartDir+"/README.md", []byte(head+tableBegin+table.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	golden.Check(t, chartDir+"/README.md", head+tableBegin+table.String())
 }
 
 // schema is what is read of values.schema.json.
