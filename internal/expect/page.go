@@ -1,8 +1,7 @@
 package expect
 
 import (
-	"fmt"
-	"io"
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,24 +11,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Get returns the status and the body of a page.
-func Get(url string) (status int, body string, err error) {
-	response, err := http.Get(url)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(text), err
-}
+// Get returns the answer with a page.
+func Get(url string) Answer { return Send(context.Background(), http.MethodGet, url, "") }
 
 // Read returns a page whose status is 200.
 func Read(url string) (string, error) {
-	status, body, err := Get(url)
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("%s: status %d: %s", url, status, body)
-	}
-	return body, err
+	a := Get(url)
+	return a.Body, a.Served()
 }
 
 // Page is Read, and ends the test at an error.

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/scene"
 	"github.com/weir-epp/weir/internal/status"
@@ -78,21 +78,9 @@ func (r *rig) load(tenant, objective string, workers int) {
 
 // ask sends one request. After a rejection it takes the time that a client would wait.
 func (r *rig) ask(ctx context.Context, tenant, objective string) {
-	body := strings.NewReader(`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.envoy.URL()+"/v1/chat/completions", body)
-	if err != nil {
-		return
-	}
-	for name, value := range map[string]string{"content-type": "application/json", "x-tenant": tenant, "x-objective": objective} {
-		request.Header.Set(name, value)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return
-	}
-	_, _ = io.Copy(io.Discard, response.Body)
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
+	a := expect.Post(ctx, r.envoy.URL()+"/v1/chat/completions",
+		`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`, "x-tenant", tenant, "x-objective", objective)
+	if a.Err == nil && a.Status != http.StatusOK {
 		select {
 		case <-time.After(500 * time.Millisecond):
 		case <-ctx.Done():

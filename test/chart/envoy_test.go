@@ -3,10 +3,7 @@ package chart
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -185,13 +182,8 @@ func TestEnvoyServes(t *testing.T) {
 func chat(t *testing.T, url string, streamed bool) {
 	t.Helper()
 	body := fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hello"}]}`, streamed)
-	answer, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
-	if err != nil {
+	if err := expect.Post(t.Context(), url+"/v1/chat/completions", body).Served(); err != nil {
 		t.Fatal(err)
-	}
-	text, err := io.ReadAll(answer.Body)
-	if err := errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("status %d, %v:\n%s", answer.StatusCode, err, text)
 	}
 }
 

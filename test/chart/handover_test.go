@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -22,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/kubeenv"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
@@ -73,7 +73,7 @@ func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
 		fresh.Go(func() {
 			time.Sleep(time.Duration(i) * time.Second)
 			sent := time.Now()
-			if a := h.ask(context.Background()); a.status != http.StatusOK {
+			if a := h.ask(context.Background()); a.Status != http.StatusOK {
 				t.Errorf("a request that came %v after the node was lost, after %v: %v", sent.Sub(lost), time.Since(sent), a)
 			}
 		})
@@ -159,11 +159,11 @@ type handover struct {
 	failed        atomic.Int64
 	served        atomic.Int64
 	mu            sync.Mutex
-	failures      []handoverAnswer // the first few, guarded by mu
+	failures      []expect.Answer // the first few, guarded by mu
 }
 
 // fails counts an answer that is none.
-func (h *handover) fails(a handoverAnswer) {
+func (h *handover) fails(a expect.Answer) {
 	h.failed.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,7 +173,7 @@ func (h *handover) fails(a handoverAnswer) {
 }
 
 // firstFailures are the first few.
-func (h *handover) firstFailures() []handoverAnswer {
+func (h *handover) firstFailures() []expect.Answer {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.failures)
@@ -239,7 +239,7 @@ func (h *handover) front(edit func(rendered, b envoyrun.Bootstrap)) {
 		clients.Go(func() {
 			time.Sleep(time.Duration(i) * handoverService / handoverBound) // so that requests end evenly
 			for ctx.Err() == nil {
-				if a := h.ask(ctx); a.status == http.StatusOK {
+				if a := h.ask(ctx); a.Status == http.StatusOK {
 					h.served.Add(1)
 				} else if ctx.Err() == nil {
 					h.fails(a)
@@ -256,34 +256,9 @@ func (h *handover) front(edit func(rendered, b envoyrun.Bootstrap)) {
 	})
 }
 
-// handoverAnswer is the answer to a request of the load, or why there is none.
-type handoverAnswer struct {
-	status int
-	header http.Header
-	body   []byte
-	err    error
-}
-
-func (a handoverAnswer) String() string {
-	return fmt.Sprintf("status %d, %v, %v, %s", a.status, a.err, a.header, a.body)
-}
-
 // ask sends a request of the load.
-func (h *handover) ask(ctx context.Context) (a handoverAnswer) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.envoy.URL()+"/v1/completions",
-		bytes.NewReader([]byte(`{"model":"tiny","prompt":"Hello","max_tokens":8}`)))
-	if err != nil {
-		return handoverAnswer{err: err}
-	}
-	request.Header.Set("content-type", "application/json")
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return handoverAnswer{err: err}
-	}
-	a.status, a.header = answer.StatusCode, answer.Header
-	a.body, a.err = io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	return a
+func (h *handover) ask(ctx context.Context) expect.Answer {
+	return expect.Post(ctx, h.envoy.URL()+"/v1/completions", `{"model":"tiny","prompt":"Hello","max_tokens":8}`)
 }
 
 // passed returns how many requests have gone past Weir.

@@ -1,14 +1,11 @@
 package chart
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -390,21 +387,7 @@ func (p *place) follow() {
 
 // ask sends a request, and returns an error unless it is served.
 func (p *place) ask(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.envoy.URL()+"/v1/completions",
-		bytes.NewReader([]byte(`{"model":"qwen","prompt":"Hello","max_tokens":8}`)))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("content-type", "application/json")
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d, %w: %s", answer.StatusCode, err, text)
-	}
-	return nil
+	return expect.Post(ctx, p.envoy.URL()+"/v1/completions", `{"model":"qwen","prompt":"Hello","max_tokens":8}`).Served()
 }
 
 // load sends requests, two at a time, until it is stopped. The test fails if one is not served.

@@ -3,8 +3,6 @@ package docs
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -216,22 +214,8 @@ func (s *Stage) inLog(at string, want []string) {
 
 // ask sends a chat completion and reads the answer; the status is 0 if there is none.
 func (s *Stage) ask(ctx context.Context, headers ...string) int {
-	body := strings.NewReader(`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.envoy.URL()+"/v1/chat/completions", body)
-	if err != nil {
-		return 0
-	}
-	request.Header.Set("content-type", "application/json")
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode
+	return expect.Post(ctx, s.envoy.URL()+"/v1/chat/completions",
+		`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`, headers...).Status
 }
 
 // begin sends requests that stay in progress until the end of the test.

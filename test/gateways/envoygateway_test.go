@@ -11,6 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/doctor"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/pki"
 )
 
@@ -35,7 +36,7 @@ config:
 `
 
 // fill has a request at each engine, and returns them with their answers.
-func (r *rig) fill(a ask) (at [2]*held, answers [2]<-chan answer) {
+func (r *rig) fill(a ask) (at [2]*held, answers [2]<-chan expect.Answer) {
 	r.t.Helper()
 	for i := range at {
 		answers[i] = r.send(a)
@@ -82,7 +83,7 @@ func TestRequestsQueue(t *testing.T) {
 			}
 			close(first[1].end)
 			third.answered()
-			for _, a := range []<-chan answer{answers[0], answers[1], waiting} {
+			for _, a := range []<-chan expect.Answer{answers[0], answers[1], waiting} {
 				served(t, "a request", a)
 			}
 			r.settled()
@@ -151,8 +152,8 @@ func TestPreemption(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("no engine is rid of its request")
 	}
-	if got := <-answers[lost]; got.status != http.StatusServiceUnavailable || got.reason() != "preempted" {
-		t.Errorf("the victim got status %d, reason %q, %v", got.status, got.reason(), got.err)
+	if got := <-answers[lost]; got.Status != http.StatusServiceUnavailable || got.Reason() != "preempted" {
+		t.Errorf("the victim got status %d, reason %q, %v", got.Status, got.Reason(), got.Err)
 	}
 	h, _ := r.arrival()
 	h.answered()
@@ -176,13 +177,13 @@ func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 	h, _ := r.arrival()
 	h.answered()
 	served(t, "the critical request", urgent)
-	var got answer
+	var got expect.Answer
 	select {
 	case got = <-answers[0]:
 	case got = <-answers[1]:
 	}
-	if got.status != http.StatusServiceUnavailable || got.reason() != "preempted" {
-		t.Errorf("the victim got status %d, reason %q, %v", got.status, got.reason(), got.err)
+	if got.Status != http.StatusServiceUnavailable || got.Reason() != "preempted" {
+		t.Errorf("the victim got status %d, reason %q, %v", got.Status, got.Reason(), got.Err)
 	}
 }
 
@@ -284,8 +285,8 @@ func TestUsage(t *testing.T) {
 			answers := r.send(chat())
 			h, _ := r.arrival()
 			h.answered()
-			if got := served(t, "the request", answers); !strings.Contains(got.body, `"total_tokens":12`) {
-				t.Errorf("the client got %q", got.body)
+			if got := served(t, "the request", answers); !strings.Contains(got.Body, `"total_tokens":12`) {
+				t.Errorf("the client got %q", got.Body)
 			}
 			r.settled()
 			if got := r.value("weir_extproc_usage_tokens_total", "kind", "input"); got != test.input {
@@ -313,8 +314,8 @@ func TestTimeoutOfTheStream(t *testing.T) {
 		},
 	})
 	running, answers := r.fill(chat())
-	if got := <-r.send(chat()); got.status != http.StatusTooManyRequests && got.status != http.StatusServiceUnavailable || got.reason() != "ttl-expired" {
-		t.Errorf("status %d, reason %q, %v", got.status, got.reason(), got.err)
+	if got := <-r.send(chat()); got.Status != http.StatusTooManyRequests && got.Status != http.StatusServiceUnavailable || got.Reason() != "ttl-expired" {
+		t.Errorf("status %d, reason %q, %v", got.Status, got.Reason(), got.Err)
 	}
 	for i, h := range running {
 		h.answered()
@@ -393,8 +394,8 @@ func TestLargeBodies(t *testing.T) {
 	served(t, "the request", answers)
 	r.settled()
 	large.body = strings.Replace(large.body, "hello", strings.Repeat("hello ", 500_000), 1)
-	if got := <-r.send(large); got.status != http.StatusRequestEntityTooLarge {
-		t.Errorf("a larger one gets status %d, %v", got.status, got.err)
+	if got := <-r.send(large); got.Status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a larger one gets status %d, %v", got.Status, got.Err)
 	}
 	r.settled()
 }

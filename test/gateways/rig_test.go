@@ -225,36 +225,12 @@ func stream(header ...string) ask {
 	return ask{http.MethodPost, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}`, header}
 }
 
-// answer is what a client got.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-	err    error
-}
-
-func (a answer) reason() string { return a.header.Get("x-weir-reason") }
-
 // send sends a request, and returns where its answer comes.
-func (r *rig) send(a ask) <-chan answer {
-	answers := make(chan answer, 1)
-	request, err := http.NewRequestWithContext(r.t.Context(), a.method, r.envoy.URL()+path, strings.NewReader(a.body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	request.Header.Set("content-type", "application/json")
-	for i := 0; i < len(a.header); i += 2 {
-		request.Header.Set(a.header[i], a.header[i+1])
-	}
+func (r *rig) send(a ask) <-chan expect.Answer {
+	answers := make(chan expect.Answer, 1)
 	go func() {
-		var got answer
-		response, err := http.DefaultClient.Do(request)
-		if got.err = err; err == nil {
-			text, err := io.ReadAll(response.Body)
-			got = answer{response.StatusCode, response.Header, string(text), err}
-			_ = response.Body.Close()
-		}
-		answers <- got
+		header := append([]string{"content-type", "application/json"}, a.header...)
+		answers <- expect.Send(r.t.Context(), a.method, r.envoy.URL()+path, a.body, header...)
 	}()
 	return answers
 }
@@ -281,17 +257,17 @@ func (r *rig) none() {
 	}
 }
 
-func served(t *testing.T, what string, answers <-chan answer) answer {
+func served(t *testing.T, what string, answers <-chan expect.Answer) expect.Answer {
 	t.Helper()
 	select {
 	case got := <-answers:
-		if got.err != nil || got.status != http.StatusOK {
-			t.Fatalf("%s: status %d, %v: %s", what, got.status, got.err, got.body)
+		if err := got.Served(); err != nil {
+			t.Fatalf("%s: %v", what, err)
 		}
 		return got
 	case <-time.After(patience):
 		t.Fatalf("%s is not answered", what)
-		return answer{}
+		return expect.Answer{}
 	}
 }
 

@@ -89,8 +89,7 @@ decisions: { explain: [` + ops + `], sink: file, file: ` + file + " }\n",
 func TestNoRecordingOnTheWire(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)}, config: "recording: 0\n"})
-	status, text, err := expect.Get(s.epp.DebugURL + "/debug/recording")
-	if err != nil || status != http.StatusNotFound || !strings.Contains(text, "recording: 16") {
-		t.Errorf("%d, %v: %s", status, err, text)
+	if a := expect.Get(s.epp.DebugURL + "/debug/recording"); a.Status != http.StatusNotFound || !strings.Contains(a.Body, "recording: 16") {
+		t.Errorf("%+v", a)
 	}
 }

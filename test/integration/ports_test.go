@@ -13,11 +13,11 @@ func TestMetricsPortNamesNoFlow(t *testing.T) {
 	s := start(t, setup{config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n", flags: []string{"--enable-pprof"}})
 	page := func(root, path string) (int, string) {
 		t.Helper()
-		status, text, err := expect.Get(root + path)
-		if err != nil {
-			t.Fatal(err)
+		a := expect.Get(root + path)
+		if a.Err != nil {
+			t.Fatal(a.Err)
 		}
-		return status, text
+		return a.Status, a.Body
 	}
 	for _, path := range []string{"/statusz", "/debug/flows", "/debug/config", "/debug/pprof/", "/debug/pprof/cmdline"} {
 		if status, _ := page(s.epp.MetricsURL, path); status != 404 {

@@ -225,19 +225,8 @@ func refusePlaceless(b envoyrun.Bootstrap) {
 
 // try sends a request and returns the status of its answer; 0: there was none.
 func try(ctx context.Context, envoy *envoyrun.Envoy) int {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, envoy.URL()+"/v1/completions",
-		strings.NewReader(`{"model":"tiny","prompt":"Hello","max_tokens":8}`))
-	if err != nil {
-		return 0
-	}
-	request.Header.Set("content-type", "application/json")
-	request.Header.Set(sentHeader, strconv.FormatInt(time.Now().UnixNano(), 10))
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0
-	}
-	_ = answer.Body.Close()
-	return answer.StatusCode
+	return expect.Post(ctx, envoy.URL()+"/v1/completions", `{"model":"tiny","prompt":"Hello","max_tokens":8}`,
+		sentHeader, strconv.FormatInt(time.Now().UnixNano(), 10)).Status
 }
 
 // quick is an election that the tests need not wait for long.

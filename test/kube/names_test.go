@@ -225,13 +225,8 @@ func TestModelsAreRewritten(t *testing.T) {
 	ask := func(model string, times int) map[string]int {
 		t.Helper()
 		for range times {
-			answer, err := http.Post(envoy.URL()+"/v1/completions", "application/json", strings.NewReader(`{"model":"`+model+`","prompt":"x"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = answer.Body.Close()
-			if answer.StatusCode != http.StatusOK {
-				t.Fatalf("%s: status %d", model, answer.StatusCode)
+			if err := expect.Post(t.Context(), envoy.URL()+"/v1/completions", `{"model":"`+model+`","prompt":"x"}`).Served(); err != nil {
+				t.Fatalf("%s: %v", model, err)
 			}
 		}
 		return engine.take()

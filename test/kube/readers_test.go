@@ -2,7 +2,6 @@ package kube
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -110,21 +109,13 @@ func TestReadersOfTheMetrics(t *testing.T) {
 // readMetrics reads the metrics with a header Authorization, unless that is empty.
 func (e *epp) readMetrics(authorization string) (status int, text, challenge string) {
 	e.t.Helper()
-	request, err := http.NewRequestWithContext(e.t.Context(), http.MethodGet, e.metrics, nil)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	var header []string
 	if authorization != "" {
-		request.Header.Set("Authorization", authorization)
+		header = []string{"Authorization", authorization}
 	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		e.t.Fatal(err)
+	a := expect.Send(e.t.Context(), http.MethodGet, e.metrics, "", header...)
+	if a.Err != nil {
+		e.t.Fatal(a.Err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return answer.StatusCode, string(body), answer.Header.Get("WWW-Authenticate")
+	return a.Status, a.Body, a.Header.Get("WWW-Authenticate")
 }

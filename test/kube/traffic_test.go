@@ -3,13 +3,13 @@ package kube
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -30,17 +30,11 @@ func (es *engines) front(e *epp, ips ...string) *envoyrun.Envoy {
 // ask sends a request for the model tiny, and returns the status and the body of the answer.
 func ask(t *testing.T, envoy *envoyrun.Envoy) (status int, body string) {
 	t.Helper()
-	answer, err := http.Post(envoy.URL()+"/v1/completions", "application/json",
-		strings.NewReader(`{"model":"tiny","prompt":"Hello"}`))
-	if err != nil {
-		t.Fatal(err)
+	a := expect.Post(t.Context(), envoy.URL()+"/v1/completions", `{"model":"tiny","prompt":"Hello"}`)
+	if a.Err != nil {
+		t.Fatal(a.Err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
+	return a.Status, a.Body
 }
 
 // Requests reach the pods that are ready, by way of Envoy: those of a pod that is not ready any more go to the others,

@@ -112,19 +112,7 @@ func startPrometheus(ctx context.Context, dir, config string) (*prometheus, erro
 
 // post sends a request without content, and wants status 200.
 func (p *prometheus) post(path, method string) error {
-	request, err := http.NewRequest(method, p.url+path, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, response.Status)
-	}
-	return nil
+	return expect.Send(context.Background(), method, p.url+path, "").Served()
 }
 
 // target is an address to scrape, with the labels that a PodMonitor would give it.
@@ -224,12 +212,7 @@ func (p *prometheus) ask(t *testing.T, path string, parameters url.Values) (all 
 // get decodes an answer of the API.
 func (p *prometheus) get(t *testing.T, path string, into any) {
 	t.Helper()
-	response, err := http.Get(p.url + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+	if err := json.Unmarshal([]byte(expect.Get(p.url+path).Body), into); err != nil {
 		t.Fatal(err)
 	}
 }

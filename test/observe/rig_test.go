@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -44,7 +43,6 @@ type rig struct {
 	engines    []*modelsim.Server
 	epp        *epp
 	envoys     []*envoyrun.Envoy
-	clients    *http.Client
 	began      time.Time
 
 	ctx context.Context // ends with the test, before the processes do
@@ -59,9 +57,7 @@ type epp struct {
 // newRig returns a rig of which nothing runs yet.
 func newRig(t *testing.T, with setup) *rig {
 	t.Helper()
-	r := &rig{t: t, name: with.name, with: with, prometheus: shared.get(t), ctx: t.Context()}
-	r.clients = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
-	return r
+	return &rig{t: t, name: with.name, with: with, prometheus: shared.get(t), ctx: t.Context()}
 }
 
 // start starts a rig, and has Prometheus scrape it.
@@ -149,22 +145,7 @@ func (e *epp) configure(t *testing.T, text string) {
 // send sends a request to an Envoy and returns its status, 0 if there was no answer.
 func (r *rig) send(ctx context.Context, envoy *envoyrun.Envoy, tenant string, header ...string) int {
 	const body = `{"model":"tiny","messages":[{"role":"user","content":"hello"}],"max_tokens":4}`
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, envoy.URL()+"/v1/chat/completions", strings.NewReader(body))
-	if err != nil {
-		return 0
-	}
-	request.Header.Set("content-type", "application/json")
-	request.Header.Set(tenantHeader, tenant)
-	for i := 0; i+1 < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	response, err := r.clients.Do(request)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode
+	return expect.Post(ctx, envoy.URL()+"/v1/chat/completions", body, append([]string{tenantHeader, tenant}, header...)...).Status
 }
 
 // load has clients of a tenant send one request after the other to the rig's first Envoy, until stop is called or the test

@@ -1,15 +1,12 @@
 package release
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"debug/elf"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +19,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/child"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
@@ -179,21 +177,11 @@ func TestImageServesARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(envoy.Kill)
-	answer, err := http.Post(envoy.URL()+"/v1/completions", "application/json", bytes.NewReader([]byte(`{"model":"tiny","prompt":"Hello"}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Errorf("the answer is %s, %s, %v", answer.Status, body, err)
+	if err := expect.Post(t.Context(), envoy.URL()+"/v1/completions", `{"model":"tiny","prompt":"Hello"}`).Served(); err != nil {
+		t.Error(err)
 	}
 	want := `weir_requests_total{outcome="dispatched"} 1`
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(metrics(t, ports.Metrics), want+"\n"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("after 10 s there is no %s", want)
-		}
-	}
+	expect.True(t, want, func() bool { return strings.Contains(metrics(t, ports.Metrics), want+"\n") })
 }
 
 // overTLS has Envoy speak TLS to Weir, as the chart has it.
@@ -210,16 +198,7 @@ func overTLS(b envoyrun.Bootstrap) error {
 // metrics returns those of a port.
 func metrics(t *testing.T, port int) string {
 	t.Helper()
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return expect.Page(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
 }
 
 // container is an unpacked image.

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 	"github.com/weir-epp/weir/internal/checkout"
 	"github.com/weir-epp/weir/internal/envoyrun"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
@@ -151,23 +152,11 @@ func traced(t *testing.T, c *collector, strangers bool) func(envoyrun.Bootstrap)
 // ask sends a request to an Envoy, and returns its status.
 func (r *rig) ask(at *envoyrun.Envoy, headers ...string) int {
 	r.t.Helper()
-	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, at.URL()+"/v1/chat/completions",
-		strings.NewReader(`{"model":"chat","messages":[{"role":"user","content":"x"}]}`))
-	if err != nil {
-		r.t.Fatal(err)
+	a := expect.Post(r.t.Context(), at.URL()+"/v1/chat/completions", `{"model":"chat","messages":[{"role":"user","content":"x"}]}`, headers...)
+	if a.Err != nil {
+		r.t.Error(a.Err)
 	}
-	request.Header.Set("content-type", "application/json")
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		r.t.Error(err)
-		return 0
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode
+	return a.Status
 }
 
 const (

@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,22 +44,18 @@ func TestKVEvents(t *testing.T) {
 	ask := func() {
 		n++
 		body := fmt.Sprintf(`{"prompt":"%d%s","max_tokens":1}`, n, strings.Repeat("x", 640))
-		response, err := http.Post(engine.URL()+"/v1/completions", "application/json", strings.NewReader(body))
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Fatalf("%v, %v", response, err)
+		if err := expect.Post(t.Context(), engine.URL()+"/v1/completions", body).Served(); err != nil {
+			t.Fatal(err)
 		}
-		_ = response.Body.Close()
 	}
 	size := `weir_endpoint_kv_tokens{endpoint="` + engine.Address() + `"} 1`
 	expect.True(t, "the size is known", func() bool { ask(); return shows(size)() })
 	if _, text := r.get("/metrics"); !strings.Contains(text, "\nweir_affinity_nodes 1\n") || strings.Contains(text, "weir_kv_events_blocks_total{event=\"stored\"} 0\n") {
 		t.Error("the index has lost the session, or no blocks are counted")
 	}
-	response, err := http.Post(engine.URL()+"/reset_prefix_cache", "", nil)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%v, %v", response, err)
+	if err := expect.Post(t.Context(), engine.URL()+"/reset_prefix_cache", "").Served(); err != nil {
+		t.Fatal(err)
 	}
-	_ = response.Body.Close()
 	expect.True(t, "the index is cleared", shows("weir_affinity_nodes 0\n"))
 	expect.True(t, "a clear is counted", shows(`weir_kv_events_clears_total{reason="cleared"} 1`))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/zmtp"
 	"github.com/weir-epp/weir/pkg/scheduling"
@@ -139,16 +139,14 @@ func TestEngine(t *testing.T) {
 	ask := func(n int) {
 		t.Helper()
 		body := fmt.Sprintf(`{"prompt":"%d%s","max_tokens":1}`, n, strings.Repeat("x", 640))
-		response, err := http.Post(engine.URL()+"/v1/completions", "application/json", strings.NewReader(body))
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Fatalf("%v, %v", response, err)
+		if err := expect.Post(t.Context(), engine.URL()+"/v1/completions", body).Served(); err != nil {
+			t.Fatal(err)
 		}
-		_ = response.Body.Close()
 	}
 	stored := 0
 	for stored == 0 { // a subscription takes a moment, and what was published before it is lost
 		ask(0)
-		if _, err := http.Post(engine.URL()+"/reset_prefix_cache", "", nil); err != nil {
+		if err := expect.Post(t.Context(), engine.URL()+"/reset_prefix_cache", "").Served(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Millisecond)
