@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/weir-epp/weir/internal/binaries"
+	"github.com/weir-epp/weir/internal/child"
+	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/version"
 )
 
@@ -73,31 +76,17 @@ func TestHelpAndVersion(t *testing.T) {
 }
 
 // output collects what a command writes while it runs.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
+type output struct{ child.Log }
 
 // waitFor waits until the text has been written.
 func (o *output) waitFor(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !strings.Contains(o.String(), text); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%q was not written:\n%s", text, o.String())
+	expect.Within(t, 3*time.Minute, fmt.Sprintf("%q is written", text), func() error {
+		if !strings.Contains(o.String(), text) {
+			return errors.New(o.String())
 		}
-	}
+		return nil
+	})
 }
 
 // started is a command that runs in this process, with its own temporary directory.

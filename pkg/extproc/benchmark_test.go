@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"testing"
 	"time"
 
 	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -206,20 +203,7 @@ func BenchmarkWire(b *testing.B) {
 
 // benchmarkWire measures exchanges of these messages with a server, over loopback.
 func benchmarkWire(b *testing.B, server extprocv3.ExternalProcessorServer, messages ...*extprocv3.ProcessingRequest) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	g := grpc.NewServer(grpc.ForceServerCodecV2(codec.New()))
-	extprocv3.RegisterExternalProcessorServer(g, server)
-	go func() { _ = g.Serve(listener) }()
-	defer g.Stop()
-	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	client := extprocv3.NewExternalProcessorClient(conn)
+	client := serve(b, server)
 	b.SetParallelism(16)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

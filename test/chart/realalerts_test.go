@@ -120,6 +120,10 @@ func TestAlertsOfAReplicaThatCannotServe(t *testing.T) {
 	blind := withoutGrant(t, openMetrics, grant{"Role/llama-weir", "", "pods", "list"})
 	deploy(t, env, ns, blind)
 	d := replica(t, env, ns, blind)
+	expect.True(t, "the pool is known", func() bool {
+		_, text := d.scrape("")
+		return strings.Contains(text, `weir_pool_missing{pool="llama"} 0`)
+	})
 	d.fires("a permission", `weir_kubernetes_permission_missing\{.*resource="pods",verb="list"\} 1`,
 		"WeirPermissionMissing", "WeirNotSynced", "WeirNoReadyBackends", "WeirNoLeader")
 

@@ -98,19 +98,25 @@ func TestRejectionReplacesAnAnswer(t *testing.T) {
 	s.wantEnded()
 }
 
-// "After response headers have gone to the client it cuts the stream (client: transfer closed early): never do that."
-func TestRejectionAfterTheFirstByteCutsTheAnswer(t *testing.T) {
+// begun starts a streamed answer, of which the client has the first piece.
+func begun(t *testing.T) (s *stream, body io.Reader, pieces chan<- string, gone <-chan struct{}) {
+	t.Helper()
 	p := newProcessor(t)
 	address, pieces, gone := sse(t)
 	envoy := start(t, "recommended", p, nil, address)
-
 	x := envoy.post(t, `{}`)
-	s := dispatch(t, p, "recommended", address)
+	s = dispatch(t, p, "recommended", address)
 	s.want("response_headers")
 	s.send(responseHeaders())
 	pieces <- "begun"
-	body := x.headers().Body
+	body = x.headers().Body
 	wantRead(t, body, "begun")
+	return s, body, pieces, gone
+}
+
+// "After response headers have gone to the client it cuts the stream (client: transfer closed early): never do that."
+func TestRejectionAfterTheFirstByteCutsTheAnswer(t *testing.T) {
+	s, body, _, gone := begun(t)
 	s.send(rejection("too late"))
 	if rest, err := io.ReadAll(body); err == nil {
 		t.Errorf("the answer ended orderly, with %q", rest)
@@ -142,17 +148,7 @@ func TestRejectionWhileHeld(t *testing.T) {
 
 // "Ending the stream with OK after the request was answered lets the exchange go on, unobserved."
 func TestStreamEndedByUs(t *testing.T) {
-	p := newProcessor(t)
-	address, pieces, _ := sse(t)
-	envoy := start(t, "recommended", p, nil, address)
-
-	x := envoy.post(t, `{}`)
-	s := dispatch(t, p, "recommended", address)
-	s.want("response_headers")
-	s.send(responseHeaders())
-	pieces <- "begun"
-	body := x.headers().Body
-	wantRead(t, body, "begun")
+	s, body, pieces, _ := begun(t)
 	s.end(nil)
 	s.wantEnded()
 	pieces <- ", goes on"

@@ -84,15 +84,22 @@ func TestDrainWaitsForStreams(t *testing.T) {
 	r.waitEnd()
 }
 
+// oneWaits starts an epp with room for one request, and two requests, the second of which waits.
+func oneWaits(t *testing.T, drainWindow string) (r *running, served, waiting extprocv3.ExternalProcessor_ProcessClient) {
+	t.Helper()
+	o := testOptions()
+	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, upperBoundPerBackend: 1, lowerBoundPerBackend: 1, drainWindow: " + drainWindow + " }"
+	r = start(t, o)
+	served = r.request(t.Context())
+	granted(t, served)
+	waiting = r.request(t.Context())
+	expect.True(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	return r, served, waiting
+}
+
 // After the window, what still waits is rejected with its reason, and nothing is dropped silently.
 func TestDrainRejectsAfterTheWindow(t *testing.T) {
-	o := testOptions()
-	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, upperBoundPerBackend: 1, lowerBoundPerBackend: 1, drainWindow: 200ms }"
-	r := start(t, o)
-	served := r.request(t.Context())
-	granted(t, served)
-	waiting := r.request(t.Context())
-	expect.True(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	r, served, waiting := oneWaits(t, "200ms")
 	r.stop()
 	if got := rejection(t, waiting); got != "draining" {
 		t.Errorf("rejected with %q, want draining", got)
@@ -105,13 +112,7 @@ func TestDrainRejectsAfterTheWindow(t *testing.T) {
 
 // A waiting request is served within the window when its turn comes.
 func TestDrainServesTheQueue(t *testing.T) {
-	o := testOptions()
-	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, upperBoundPerBackend: 1, lowerBoundPerBackend: 1 }"
-	r := start(t, o)
-	served := r.request(t.Context())
-	granted(t, served)
-	waiting := r.request(t.Context())
-	expect.True(t, "the second request waits", func() bool { return r.pool.controller.State().Queued == 1 })
+	r, served, waiting := oneWaits(t, "30s")
 	r.stop()
 	if err := served.CloseSend(); err != nil {
 		t.Fatal(err)
