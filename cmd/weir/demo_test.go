@@ -72,7 +72,7 @@ func replayDemo(t *testing.T, text string) {
 	if code := run([]string{"replay", file}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "verdicts are as recorded") {
 		t.Errorf("weir replay: %d\n%s%s", code, stdout.String(), stderr.String())
 	}
-	if code := run([]string{"explain", file, "--request", "1"}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "Request 1 arrived") {
+	if code := run([]string{"explain", url, "--request", "1"}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "Request 1 arrived") {
 		t.Errorf("weir explain: %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 }
@@ -207,8 +207,8 @@ func TestArguments(t *testing.T) {
 		"demo --out=picture.gif":           "must end in .svg",
 		"demo --keep-for=0s":               "--keep-for: 0s: must be above 0s",
 		"demo now":                         `"now": there are no arguments but flags`,
-		"bench":                            "weir bench flood",
-		"bench speed":                      `unknown benchmark "speed"`,
+		"bench":                            "must be followed by flood, proxy, usage or affinity",
+		"bench speed":                      `"speed": must be flood, proxy, usage or affinity`,
 		"bench flood --samples=0":          "--samples: 0: must be from 1 to 100000",
 		"bench flood --warmup=1ms":         "--warmup: 1ms: must be from 100ms to 1m",
 		"bench flood --spacing=1h":         "--spacing: 1h0m0s: must be from 0s to 1s",

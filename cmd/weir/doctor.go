@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/url"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-epp/weir/cmd/epp/app"
@@ -224,27 +220,14 @@ func (f *doctorFlags) weir(options app.Options, document config.Document) (docto
 
 // read returns the text of Envoy's configuration.
 func (f *doctorFlags) read(name string) ([]byte, error) {
-	var from io.ReadCloser
-	switch {
-	case name == "-":
-		from = io.NopCloser(os.Stdin)
-	case isURL(name):
-		ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
-		defer cancel()
-		answer, err := fetch(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		from = answer
-	default:
-		file, err := os.Open(name)
-		if _, _, isAddress := net.SplitHostPort(name); err != nil && isAddress == nil {
-			return nil, fmt.Errorf("%w; the URL of an admin interface begins with http://", err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		from = file
+	ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
+	defer cancel()
+	from, err := source(ctx, name, "/config_dump?include_eds")
+	if _, _, isAddress := net.SplitHostPort(name); err != nil && isAddress == nil {
+		return nil, fmt.Errorf("%w; the URL of an admin interface begins with http://", err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = from.Close() }()
 	text, err := io.ReadAll(io.LimitReader(from, doctor.MaxBytes+1))
@@ -252,11 +235,6 @@ func (f *doctorFlags) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return text, nil
-}
-
-// isURL reports whether the name is an admin interface, which also has the endpoints.
-func isURL(name string) bool {
-	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
 // assign gives an Envoy the endpoints from its configuration's files, and returns notes about unreadable files.
@@ -277,27 +255,3 @@ func assign(e *doctor.Envoy) []string {
 // largestEndpointsFile is the largest size in bytes of a file of Envoy's endpoints. A list of Weir's most endpoints
 // takes a fifth of it.
 const largestEndpointsFile = 32 << 20
-
-// fetch gets an admin interface's configuration, at the address's path if it has one.
-func fetch(ctx context.Context, address string) (io.ReadCloser, error) {
-	at, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	if at.Path == "" || at.Path == "/" {
-		at.Path, at.RawQuery = "/config_dump", "include_eds"
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode != http.StatusOK {
-		_ = answer.Body.Close()
-		return nil, fmt.Errorf("%s: status %d", at, answer.StatusCode)
-	}
-	return answer.Body, nil
-}

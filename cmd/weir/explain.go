@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,9 +20,11 @@ const explainUsage = `Usage:
   weir explain FILE --last 5m --flow F --slowest 10   say it of those that waited longest, with a line for each flow and endpoint
   weir explain FILE --last 70m --until 55m            say it of a quarter of an hour, an hour ago
 
-FILE is what epp serves at /debug/recording, or a file of decision records (decisions.file), or - for standard input. ID is
-the request's x-request-id, or its number in the recording. --last, --until, --flow and --slowest may each be left out. --last
-and --until count from the end of the recording. With -o json the output is the records of the decisions, one on each line.
+FILE is a recording saved from epp's /debug/recording, or the address of its debug port, such as http://localhost:9004, or -
+for standard input, or a file of decision records (decisions.file). ID is the request's x-request-id, or its number in the
+recording. --last, --until, --flow and --slowest may each be left out. --last and --until count from the end of the
+recording. With -o json the output is the records of the decisions, one on each line. The exit code is 1 if FILE cannot be
+read or has no such request.
 `
 
 // explainOptions are the flags of `weir explain`.
@@ -159,18 +162,23 @@ func (o *explainOptions) window(from, to time.Time) (begin, end time.Time) {
 	return begin, end
 }
 
-// asFile returns the name of a file that can be read twice: for standard input the name of a copy, until remove is
-// called.
+// asFile returns the name of a file that can be read twice: for standard input or an epp's debug port, a copy of the
+// recording, until remove is called.
 func asFile(name string) (file string, remove func(), err error) {
-	if name != "-" {
+	if name != "-" && !isURL(name) {
 		return name, func() {}, nil
 	}
+	in, err := source(context.Background(), name, recordingPage)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = in.Close() }()
 	spool, err := os.CreateTemp("", "weir-explain-*")
 	if err != nil {
 		return "", nil, err
 	}
 	remove = func() { _ = os.Remove(spool.Name()) }
-	_, err = io.Copy(spool, os.Stdin)
+	_, err = io.Copy(spool, in)
 	if err = errors.Join(err, spool.Close()); err != nil {
 		remove()
 		return "", nil, err

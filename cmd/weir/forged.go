@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -32,18 +32,17 @@ type bounds struct {
 	memory  uint64        // in addition to memoryPerByte for each byte
 }
 
-// replayed calls replay with the content of a file, or of standard input for "-". If the replay exceeds the bounds,
-// replayed returns an error while replay still runs, so the program must end.
+// recordingPage is where epp's debug port has its recording.
+const recordingPage = "/debug/recording"
+
+// replayed calls replay with a recording, from a file, an epp's debug port or standard input (source). If the replay
+// exceeds the bounds, replayed returns an error while replay still runs, so the program must end.
 func (b bounds) replayed(name string, replay func(in io.Reader) error) error {
-	in := os.Stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = file.Close() }()
-		in = file
+	in, err := source(context.Background(), name, recordingPage)
+	if err != nil {
+		return err
 	}
+	defer func() { _ = in.Close() }()
 	debug.SetMaxStack(mostStack) // a deeper recursion ends the program
 	r := &pieces{in: in}
 	r.last.Store(math.MaxInt64)

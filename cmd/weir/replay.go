@@ -12,7 +12,8 @@ import (
 const replayUsage = `Usage:
   weir replay FILE   repeat the decisions of a recording, and compare each with what was recorded
 
-FILE is what epp serves at /debug/recording, or - for standard input. The epp and weir must be of the same
+FILE is a recording saved from epp's /debug/recording, or http://HOST:PORT of its debug port, or -
+for standard input. The epp and weir must be of the same
 build. The exit code is 1 if a decision differs: what was recorded and what the replay came to are printed.
 `
 

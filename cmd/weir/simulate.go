@@ -69,7 +69,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	o.set = set
 	set.StringVar(&o.workload, "workload", "", "`file` of clients, a YAML (docs/simulate.md)")
 	set.StringVar(&o.trace, "trace", "", "`file` of requests, instead of --workload")
-	set.StringVar(&o.recording, "recording", "", "`file` of an epp's recording (/debug/recording), - for standard input, instead of --workload")
+	set.StringVar(&o.recording, "recording", "", "`file` of an epp's recording, or http://HOST:PORT of its debug port, or - for standard input; instead of --workload")
 	set.StringArrayVar(&o.configs, "config", nil, "`file` with a configuration of epp; may be repeated, for a result of each")
 	set.StringArrayVar(&o.profiles, "profile", nil, "name of a `profile` to simulate as it is; may be repeated (default recommended, without --config)")
 	set.IntVar(&o.engines, "engines", 8, "number of engines; a workload file may describe its own")

@@ -75,6 +75,9 @@ func (c *comparing) notes(h *recording.History, out *Comparison) (notes []string
 		notes = append(notes, fmt.Sprintf("the configuration changed %s in the recording; before is what happened under all of it",
 			times(len(h.Configs))))
 	}
+	if slices.ContainsFunc(out.Configurations, func(o Outlook) bool { return o.All.Before.Rejected+o.All.After.Rejected > 0 }) {
+		notes = append(notes, "waits are those of granted requests; a flow whose slowest requests are rejected seems to wait less")
+	}
 	if c.simulated == nil {
 		return notes
 	}

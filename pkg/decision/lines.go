@@ -109,7 +109,7 @@ func (p *printer) limit(r *Record) {
 		return
 	}
 	var line strings.Builder
-	fmt.Fprintf(&line, "It met the limit %s of %d", l.Name, l.Value)
+	fmt.Fprintf(&line, "It met the limit %s of %s", l.Name, l.Text())
 	for i, h := range l.Holders {
 		fmt.Fprintf(&line, "%s flow %q holds %d", [...]string{":", ",", ","}[min(i, 2)], h.Flow, h.Held)
 	}

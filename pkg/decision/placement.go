@@ -74,7 +74,7 @@ func points(s *scheduling.Score) string {
 func candidate(c *scheduling.Candidate, chosen bool) string {
 	text := fmt.Sprintf("%s: %d in flight", c.Address, c.Stock)
 	if c.Foreign > 0 {
-		text += fmt.Sprintf(", %d of other replicas", c.Foreign)
+		text += fmt.Sprintf(", %d of others", c.Foreign)
 	}
 	switch {
 	case len(c.Failed) > 0:

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -47,6 +49,19 @@ var limitsOfClasses = [fairqueue.NumLimits]string{
 type Holder struct {
 	Flow string `json:"flow"`
 	Held int64  `json:"held"`
+}
+
+// Text returns the limit's value with its unit, for people.
+func (l *Limit) Text() string {
+	switch l.Name {
+	case LimitQueueTTL, LimitBodyTimeout:
+		return (time.Duration(l.Value) * time.Millisecond).String()
+	case LimitRate:
+		return strconv.FormatFloat(float64(l.Value)/1000, 'g', -1, 64) + " requests/s"
+	case LimitQuota:
+		return strconv.FormatInt(l.Value, 10) + " tokens"
+	}
+	return strconv.FormatInt(l.Value, 10)
 }
 
 // MostHolders is the largest number of holders of a limit.

@@ -210,8 +210,8 @@ func (e *explanation) arrived(r *request, a *dispatch.Arrival) {
 		e.say("Its client's own deadline was %v later.", a.Deadline.Sub(e.now))
 	}
 	s := e.machine.State()
-	e.say("It found %d requests waiting, of %d flows, and a stock of %d at %d ready endpoints (released below %g, bypass below %g).",
-		s.Queued, s.Flows, s.Stock, s.Ready, s.LowerBound, s.UpperBound)
+	e.say("It found %d requests waiting, of %d flows, and a stock of %d at %d ready endpoints. Their lower bounds, for releases, "+
+		"add up to %g, their upper bounds, for bypasses, to %g.", s.Queued, s.Flows, s.Stock, s.Ready, s.LowerBound, s.UpperBound)
 }
 
 // userIn names the user of a request, if tenants have users.
@@ -351,7 +351,7 @@ func (e *explanation) sayEnd(v ruling, waited time.Duration) {
 	}
 	line += "."
 	if v.retry != 0 {
-		line += fmt.Sprintf(" Its client was told to come back in %v.", v.retry)
+		line += fmt.Sprintf(" Its client was told to come back in %v.", v.retry.Round(time.Millisecond))
 	}
 	e.say("%s", line)
 	if limit := new(fairqueue.LimitError); errors.As(e.request.Failure(), &limit) {

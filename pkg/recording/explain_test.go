@@ -114,9 +114,9 @@ func TestExplainSaysByWhichRight(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Request the one arrived at", `flow "a", cost 1, any endpoint`,
-		"It found 1 requests waiting, of 1 flows, and a stock of 1 at 1 ready endpoints (released below 1, bypass below 1).",
+		"It found 1 requests waiting, of 1 flows, and a stock of 1 at 1 ready endpoints. Their lower bounds, for releases, add up to 1, their upper bounds, for bypasses, to 1.",
 		"It had to wait: tier default.",
-		"It waited for the stock to fall below the lower bound, and for its turn.",
+		"It waited for the stock at an endpoint to fall below its lower bound, and for its turn.",
 		"Before it went 2 requests:", "They are:",
 		"* 1: its tier is higher", "* 1: it is of the same flow and had arrived before",
 		"(urgent) of flow \"b\", tier critical, after 2ms: its tier is higher",

@@ -77,7 +77,7 @@ const userCap = "user cap"
 // waitsFor has the meanings of FlowState.Why in words.
 var waitsFor = map[string]string{
 	userCap:       "since its user had as many requests in flight as it may have",
-	"stock":       "for the stock to fall below the lower bound, and for its turn",
+	"stock":       "for the stock at an endpoint to fall below its lower bound, and for its turn",
 	"cap":         "since its flow had as many requests in flight as it may have",
 	"endpoint":    "since no endpoint that it may use had room",
 	"busy":        "since the endpoints that it may use were too busy reading prompts for its class",

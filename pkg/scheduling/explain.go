@@ -9,10 +9,10 @@ type Decision struct {
 	// Lane is the request's lane; "" is the whole pool.
 	Lane string `json:"lane"`
 	// Stock is the number of requests at the lane's ready endpoints, of this and other Weirs; LowerBound and UpperBound
-	// are the sums of their bounds in millionths of a request.
-	Stock      int   `json:"stock"`
-	LowerBound int64 `json:"lowerBound"`
-	UpperBound int64 `json:"upperBound"`
+	// are the sums of their bounds in requests. Requests above one endpoint's bound do not count against the others'.
+	Stock      int     `json:"stock"`
+	LowerBound float64 `json:"lowerBound"`
+	UpperBound float64 `json:"upperBound"`
 	// BelowLower and BelowUpper report whether the lane has room for a release from the queue, and for a bypass. They
 	// are true for the whole pool.
 	BelowLower bool `json:"belowLower"`

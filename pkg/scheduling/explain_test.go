@@ -15,7 +15,7 @@ func TestExplain(t *testing.T) {
 	q := prepare(t, b, Ask{Model: "a", Subset: Subset{Set: true, Entries: []string{"10.0.0.1", "10.0.0.4"}}})
 	d := b.Explain(q)
 	if d.Version != 1 || d.Lane != "subset=10.0.0.1,10.0.0.4 model=a" || d.Stock != 1 ||
-		d.LowerBound != 3_600_000 || d.UpperBound != 4_400_000 || !d.BelowLower || !d.BelowUpper || d.Chosen != "" {
+		d.LowerBound != 3.6 || d.UpperBound != 4.4 || !d.BelowLower || !d.BelowUpper || d.Chosen != "" {
 		t.Errorf("%+v", d)
 	}
 	want := [][]Failure{

@@ -65,8 +65,8 @@ func TestModelListedTwice(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80", "a", "b", "a"), ready(1, "10.0.0.2:80", "b"))
 	q := prepare(t, b, Ask{Model: "a"})
 	wantPlaced(t, b, q, BelowUpper, 0, 0, 0, NoEndpoint) // an upper bound of 2.2
-	if d := b.Explain(q); d.Stock != 3 || d.LowerBound != 1_800_000 {
-		t.Errorf("%d in flight, lower bound %d", d.Stock, d.LowerBound)
+	if d := b.Explain(q); d.Stock != 3 || d.LowerBound != 1.8 {
+		t.Errorf("%d in flight, lower bound %g", d.Stock, d.LowerBound)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestHugeLimitsAndBounds(t *testing.T) {
 	q := prepare(t, b, Ask{Model: "a"})
 	wantPlaced(t, b, q, BelowLower, 0, 1, 3)
 	if d := b.Explain(q); !d.BelowLower || !d.BelowUpper || d.LowerBound <= 0 {
-		t.Errorf("lower bound %d, upper bound %d", d.LowerBound, d.UpperBound)
+		t.Errorf("lower bound %g, upper bound %g", d.LowerBound, d.UpperBound)
 	}
 	endpoints[0].MaxInFlight = math.MaxInt32 + 1
 	wantPlaced(t, poolOf(t, mustNew(t), endpoints[0]), prepare(t, b, Ask{}), BelowLower, 0, 0)

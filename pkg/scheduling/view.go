@@ -110,7 +110,8 @@ func (v *View) decision() Decision {
 	slices.SortFunc(v.spots, func(a, b viewed) int { return int(a.position) - int(b.position) })
 	d := Decision{
 		Version: v.snap.Version(), Lane: v.lane, Stock: int(v.stock.held),
-		LowerBound: v.stock.bounds.lower, UpperBound: v.stock.bounds.upper, BelowLower: v.room[0], BelowUpper: v.room[1],
+		LowerBound: float64(v.stock.bounds.lower) / Millionths, UpperBound: float64(v.stock.bounds.upper) / Millionths,
+		BelowLower: v.room[0], BelowUpper: v.room[1],
 		Policy: v.scheduler.config.Policy, More: v.snap.Len() - len(v.spots),
 		Candidates: make([]Candidate, 0, len(v.spots)),
 	}
