@@ -146,7 +146,7 @@ func TestExplainSaysWhichUser(t *testing.T) {
 			`Its user "ann", of weight 1, was entitled to 25 % to 100 % of its tier, and got 2 of the 3 releases of its flow.`,
 		}},
 		"cap": {1, []string{
-			"It waited since its user had as many requests in flight as it may have; then for the stock to fall",
+			"It waited since its user had as many requests in flight as it may have; then for the stock at an endpoint to fall",
 			"* 1: this request's user was at its cap",
 			`Its user "ann", of weight 1, was entitled to`,
 		}},
