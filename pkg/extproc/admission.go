@@ -1,11 +1,12 @@
 package extproc
 
 import (
+	"cmp"
 	"time"
 
-	"github.com/weir-epp/weir/pkg/body"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // offer offers the request to the controller, waits for the verdict, and replies to Envoy. An error ends the stream.
@@ -16,7 +17,7 @@ func (st *mainStream) offer() error {
 	if err != nil {
 		return st.refuse(unplaceable(err, q.Model, st.cfg.rules.Names(q.Model) || st.cfg.rules.Names(q.Target)))
 	}
-	if placement, err = st.confine(placement); err != nil {
+	if placement, err = confine(placement, q, s.picker); err != nil {
 		return st.refuse(err)
 	}
 	st.grant.placement = placement
@@ -26,7 +27,7 @@ func (st *mainStream) offer() error {
 	st.grant.affinity = st.rate(placement)
 	st.classify()
 	path := q.Class
-	if prompt, known := st.prompt(); known {
+	if prompt, known := st.grant.prompt(st.cfg.Cost); known {
 		cost, path = fairqueue.Cost(st.grant.charge.Fix(int64(prompt.Cached))), withPrompt(path, prompt)
 	}
 	r := &flowcontrol.Request{
@@ -43,13 +44,13 @@ func (st *mainStream) offer() error {
 		Placement:   placement,
 	}
 	if st.cfg.Quotas && !q.PassesOn {
-		r.Tenant, r.Uses = st.quotaOf()
+		r.Tenant, r.Uses = cmp.Or(q.Tenant, request.Anonymous), st.grant.uses()
 	}
 	if d, ok := st.reader.Deadline(); ok && (r.Deadline.IsZero() || d.Before(r.Deadline)) {
 		r.Deadline = d
 	}
-	st.recordOffer(r)
-	st.traceOffer()
+	st.record.offer(r, q.Target, placement)
+	st.trace.offer()
 	var lease Lease
 	if q.PassesOn {
 		lease, err = s.controller.PassOn(r)
@@ -62,10 +63,8 @@ func (st *mainStream) offer() error {
 	}
 	st.state.enter(granted)
 	st.grant.take(lease)
-	st.recordGrant()
-	if st.grant.affinity != nil && lease != nil {
-		st.grant.expects(st.grant.affinity.Granted())
-	}
+	st.record.grant(&st.grant)
+	st.grant.expects()
 	if !st.modes.echoesResponse { // otherwise the main stream is its own gate
 		st.link = s.links.open(&st.grant, q, st.begun)
 	}
@@ -83,8 +82,7 @@ func withPrompt(path *fairqueue.Path, p fairqueue.Prompt) *fairqueue.Path {
 }
 
 // confine confines the placement to the engines whose context length suffices for the request.
-func (st *mainStream) confine(placement Placement) (Placement, error) {
-	q, picker := &st.request, st.server.picker
+func confine(placement Placement, q *request.Request, picker Picker) (Placement, error) {
 	length := lengthOf(q)
 	if length.Likely == 0 {
 		return placement, nil
@@ -100,42 +98,6 @@ func (st *mainStream) confine(placement Placement) (Placement, error) {
 		return nil, unplaceable(err, q.Model, true) // the endpoint left meanwhile
 	}
 	return placement, nil
-}
-
-// leastSession is the assumed length of a session's unknown prompt, in tokens.
-const leastSession = 1000
-
-// rate finds the endpoints with the request's prompt cached. It returns nil if these are unknown.
-func (st *mainStream) rate(placement Placement) Affinity {
-	q := &st.request
-	if q.PromptUnknown {
-		st.server.metrics.promptsUnknown.Inc()
-		st.server.once.warn(st.server.log, "affinity", "scheduling.affinity knows nothing of a request, because its body is not "+
-			"read, or names no session: it goes where fewest are. Prefixes need a request_body_mode of BUFFERED or "+
-			"FULL_DUPLEX_STREAMED, and requestBody other than never", "request_body_mode", st.modes.request.String())
-	}
-	unknown := len(q.Prompt.Keys) == 0 && q.Session == 0 && st.cfg.Cost != CostUncached // which also needs the length
-	if unknown || q.PassesOn {
-		return nil
-	}
-	switch c := st.grant.charge; {
-	case c != nil && c.Estimated().Input > 0:
-		q.Prompt.Tokens = c.Estimated().Input
-	case q.Session != 0:
-		q.Prompt.Tokens = max(leastSession, q.ContentLength/body.BytesPerToken)
-	default:
-		q.Prompt.Tokens = int64(q.Prompt.Bytes) / body.BytesPerToken
-	}
-	if q.Session != 0 {
-		q.Prompt.FollowSession(q.Session)
-	}
-	return st.server.picker.Rate(placement, &q.Prompt, st.watches())
-}
-
-// watches reports whether the first token of the request's answer will be seen. A stream's headers come before it,
-// other answers' headers long after it.
-func (st *mainStream) watches() bool {
-	return st.request.Streams && (st.modes.echoesResponse || st.server.links.presence.certain())
 }
 
 // onQueued is called in the stream's goroutine just before the request waits.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	modev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+
 	"github.com/weir-epp/weir/pkg/extproc/codec"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -75,7 +77,9 @@ func (st *mainStream) sendDestination() (next state, err error) {
 		next = placedNoHeaders
 	}
 	if next == placedNoHeaders || st.modes.canOverride() {
-		k.override, k.noHeaders, k.responseBody = true, next == placedNoHeaders, st.modes.response
+		// The decision did not need the body, so Envoy need not send it.
+		k.override, k.requestBody = true, modev3.ProcessingMode_NONE
+		k.noHeaders, k.responseBody = next == placedNoHeaders, st.modes.response
 	}
 	return next, st.wire.Send(st.cfg.replies.reply(k, own))
 }
@@ -84,7 +88,7 @@ func (st *mainStream) sendDestination() (next state, err error) {
 // never be preempted and has no prefill engine, its status comes through the gate, and its response body is not read
 // (the headers describe it). Only the reply to the request headers can override the mode.
 func (st *mainStream) needsNoHeaders() bool {
-	return st.link != nil && st.grant.prefill == "" && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && !st.tellsDecision() && st.grant.quota == nil && !st.readsUsage()
+	return st.link != nil && st.grant.prefill == "" && st.grant.preempted == nil && st.server.links.presence.certain() && !st.wantsQueueState() && !st.record.tells() && st.grant.quota == nil && !st.readsUsage()
 }
 
 // ownPart returns the reply's part with the request's metadata in the namespace weir: its ID for the gate, and the

@@ -1,9 +1,12 @@
 package extproc
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weir-epp/weir/internal/heap"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // bytesPerSecond is the number of bytes that extend the deadline of a body by one second. A body may arrive at this
@@ -12,15 +15,25 @@ const bytesPerSecond = 64 << 10
 
 // deadline is the time by which an awaited body must be complete.
 type deadline struct {
-	end      time.Time // if nothing is received
-	received int64     // bytes received or announced
-	key      time.Time // the order in the heap; never after at()
-	number   int32     // in the heap; 0 if it is not in it
+	begun    time.Time     // of the stream
+	timeout  time.Duration // if nothing is received
+	received int64         // bytes received or announced
+	key      time.Time     // the order in the heap; never after at()
+	number   int32         // in the heap; 0 if it is not in it
+}
+
+// allowed returns the time for the body: the timeout, and one second for every bytesPerSecond.
+func (d *deadline) allowed() time.Duration {
+	return d.timeout + time.Duration(d.received/bytesPerSecond)*time.Second
 }
 
 // at returns the deadline.
-func (d *deadline) at() time.Time {
-	return d.end.Add(time.Duration(d.received/bytesPerSecond) * time.Second)
+func (d *deadline) at() time.Time { return d.begun.Add(d.allowed()) }
+
+// missed returns the error of a body that has missed its deadline, of which this many bytes are held.
+func (d *deadline) missed(held int64) error {
+	err := fmt.Errorf("extproc: %d bytes have arrived: %w", held, flowcontrol.ErrBodyTimeout)
+	return &flowcontrol.LimitedError{Name: dispatch.LimitBodyTimeout, Value: d.allowed().Milliseconds(), Err: err}
 }
 
 // Key makes the body with the earliest key the first one.

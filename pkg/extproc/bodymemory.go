@@ -41,7 +41,6 @@ type arrival struct {
 	identity     string // of the owner
 	owner        *owner // nil if the body is not awaited or holds nothing
 	older, newer *arrival
-	begun        time.Time // of the stream
 	deadline
 }
 
@@ -50,8 +49,8 @@ type arrival struct {
 func (b *bodyMemory) expect(a *arrival, identity string, begun time.Time, timeout time.Duration, announced int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a.awaited, a.identity, a.begun = true, identity, begun
-	a.deadline = deadline{end: begun.Add(timeout), received: announced}
+	a.awaited, a.identity = true, identity
+	a.deadline = deadline{begun: begun, timeout: timeout, received: announced}
 	b.due.add(a, b.expire)
 }
 
@@ -113,8 +112,7 @@ func (b *bodyMemory) expire() {
 	defer b.mu.Unlock()
 	now := time.Now()
 	for a, late := b.due.late(now); late; a, late = b.due.late(now) {
-		err := fmt.Errorf("extproc: %d bytes have arrived: %w", a.charged, flowcontrol.ErrBodyTimeout)
-		b.expel(a, &flowcontrol.LimitedError{Name: dispatch.LimitBodyTimeout, Value: a.at().Sub(a.begun).Milliseconds(), Err: err})
+		b.expel(a, a.missed(a.charged))
 	}
 	b.due.fired(b.expire)
 }

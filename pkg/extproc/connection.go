@@ -102,6 +102,14 @@ func (c *connection) unexpected(message, state string) {
 	c.server.metrics.unexpected.WithLabelValues(message, state).Inc()
 }
 
+// goneError returns the reason for the end of a stream before its request was offered.
+func (c *connection) goneError() error {
+	if errors.Is(c.wire.Context().Err(), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return context.Canceled
+}
+
 // reportPanic counts a panic and logs it with its stack. The deferred function that recovered it must call it.
 func (c *connection) reportPanic(p any, doing, state string) {
 	c.server.metrics.panics.Inc()

@@ -25,16 +25,15 @@ func (st *mainStream) cost() (fairqueue.Cost, flowcontrol.Tokens) {
 
 // prompt returns the length of the request's prompt at its arrival, and the part cached at the best engine that it may
 // use. It is known only with CostUncached, after rate.
-func (st *mainStream) prompt() (p fairqueue.Prompt, known bool) {
-	c, a := st.grant.charge, st.grant.affinity
-	if st.cfg.Cost != CostUncached || c == nil {
+func (g *grant) prompt(unit CostUnit) (p fairqueue.Prompt, known bool) {
+	if unit != CostUncached || g.charge == nil {
 		return fairqueue.Prompt{}, false
 	}
 	cached := int64(0)
-	if a != nil {
-		cached = a.Cached()
+	if g.affinity != nil {
+		cached = g.affinity.Cached()
 	}
-	return fairqueue.PromptOf(c.Estimated().Input, cached), true
+	return fairqueue.PromptOf(g.charge.Estimated().Input, cached), true
 }
 
 // actualCost returns the real cost of the request, or fairqueue.UnknownCost if it was not charged in tokens. It is

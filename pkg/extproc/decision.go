@@ -28,7 +28,7 @@ func (st *mainStream) decision(m *codec.Metadata, outcome flowcontrol.Outcome) {
 	m.Bool(decisionBypass, bypass)
 	m.String(decisionOutcome, outcome.String())
 	for _, field := range [...]struct{ name, value string }{
-		{decisionFlow, st.flowKey()},
+		{decisionFlow, st.grant.flow(&st.request)},
 		{decisionTier, st.tierName()},
 		{decisionModel, st.request.Model},
 		{decisionEndpoint, st.grant.picked},

@@ -16,15 +16,18 @@
 //
 //	server.go          Process receives the first message, and makes the machine: a request's main stream, or its gate
 //	firstmessage.go    by that message
-//	stream.go          the main stream: its request, body, grant, link and response, each of a type of its own
+//	stream.go          the main stream: its request, body, grant, link, response, line, record and trace, each of a type of
+//	                   its own
 //	reactions.go       its reaction to every message in every state (state.go)
 //	readrequest.go     the request is read, by package request (collectbody.go: messages with its body fill bodybuffer.go;
 //	                   too large is refused by request/limits.go, and a first part that Envoy sends is passed on unread by
 //	                   request/readbody.go)
-//	admission.go       and offered to the controller, in the handler's goroutine (grant.go, or refuse.go)
+//	admission.go       and offered to the controller, in the handler's goroutine (grant.go, or refuse.go), with its cost,
+//	                   class and prompt (cost.go, classify.go, affinity.go)
 //	answerrequest.go   Envoy is told the destination (replies.go: the shared and the own part of a reply)
 //	watchresponse.go   the response is watched (firstbyte.go, responsebody.go: its body, where Envoy shows it)
-//	end.go             and the lease is settled, when the stream ends (cost.go)
+//	end.go             and the lease is settled, when the stream ends (cost.go), and others are told (tellend.go: the log,
+//	                   the tail, the tracer, and the sink of decision records)
 //
 // connection.go is under both machines, and shared.go has the parts that all streams share. gate.go is the other
 // machine, and link.go has their common knowledge.

@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -19,13 +18,16 @@ func (st *mainStream) end() {
 	defer st.body.drop()
 	defer st.reader.stop()
 	defer st.countUsage()
-	defer st.endRecord()
+	defer st.tellRecord()
 	defer st.tellEnd()
 	defer st.settle()
 	st.body.turn.end()
 	status := st.server.links.end(st.link, st.state == responding || st.state == placedNoHeaders)
 	if st.response.status == 0 {
 		st.response.status = status
+	}
+	if st.response.elsewhere == "" {
+		st.response.elsewhere = st.link.elsewhere()
 	}
 }
 
@@ -50,14 +52,15 @@ func (st *mainStream) complete() {
 	c := flowcontrol.Completion{ID: st.line.id, Status: st.response.status, RetryAfter: st.response.again, Unsent: st.grant.sent.IsZero()}
 	defer func() { st.grant.lease.OnRequestComplete(c) }()
 	st.noteUnread()
-	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
-		c.Usage = flowcontrol.Usage{Input: r.Input, Output: r.Output, Cached: r.Cached}
+	used, whole := st.response.usage(st.request.PromptOnly)
+	if whole {
+		c.Usage = flowcontrol.Usage{Input: used.Input, Output: used.Output, Cached: used.Cached}
 	}
 	c.Cost = st.actualCost()
 	if charge := st.grant.charge; charge != nil {
 		c.Used, c.Unserved = charge.Used(), charge.Used() == 0
 	}
-	st.tellAffinity(&c)
+	st.grant.tellAffinity(&c, st.response.elsewhere != "", whole)
 }
 
 // noteUnread warns if Weir has not seen the first token of a streamed response although first tokens decide which
@@ -70,35 +73,11 @@ func (st *mainStream) noteUnread() {
 	}
 }
 
-// tellAffinity passes on the result for the prompt. An engine that refused the request, or that Envoy skipped, has not
-// read it.
-func (st *mainStream) tellAffinity(c *flowcontrol.Completion) {
-	a := st.grant.affinity
-	if a == nil {
-		return
-	}
-	if c.Unsent || c.Status >= 400 || st.servedElsewhere() != "" {
-		a.Failed()
-		return
-	}
-	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
-		a.Reported(r.Cached)
-	}
-}
-
-// countUsage counts the tokens reported in the response. A truncated response has reported only a part.
+// countUsage counts the tokens reported in the response.
 func (st *mainStream) countUsage() {
-	if r := st.response.reading.Report(st.request.PromptOnly); r.Known && r.Whole {
-		st.server.metrics.countUsage(r.Tokens)
+	if used, whole := st.response.usage(st.request.PromptOnly); whole {
+		st.server.metrics.countUsage(used)
 	}
-}
-
-// goneError returns the reason for the end of a stream before its request was offered.
-func (st *mainStream) goneError() error {
-	if errors.Is(st.wire.Context().Err(), context.DeadlineExceeded) {
-		return context.DeadlineExceeded
-	}
-	return context.Canceled
 }
 
 // noticeUnobserved warns of streams that end too early to show the end of the response.

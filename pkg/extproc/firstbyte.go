@@ -46,7 +46,7 @@ func (st *mainStream) releaseHeaders() error {
 		own.set = append(own.set, quotaState(st.grant.quota)...)
 	}
 	if st.response.tellsDecision {
-		own.set = append(own.set, st.decisionState()...)
+		own.set = append(own.set, st.record.header()...)
 	}
 	if st.response.strip != nil { // its length changes
 		own.remove = []string{"content-length"}
@@ -54,4 +54,27 @@ func (st *mainStream) releaseHeaders() error {
 	err := st.wire.Send(own.addTo(emptyResponseHeaders, responsePhase, false))
 	st.response.released = time.Now()
 	return err
+}
+
+// firstByte ends preemption. The error means that the request was preempted just before.
+func (g *grant) firstByte() error {
+	if g.lease != nil {
+		if err := g.lease.OnFirstByte(); err != nil {
+			return err
+		}
+	}
+	g.preempted = nil
+	g.prefilled()
+	return nil
+}
+
+// firstByte ends preemption at the gate, as grant.firstByte does in the main stream: both get the same verdict.
+func (l *link) firstByte() error { return l.lease.OnFirstByte() }
+
+// prefilled releases the prefill place, since the model server has begun to answer.
+func (g *grant) prefilled() {
+	if g.prefill != "" {
+		g.prefill = ""
+		g.lease.OnPrefilled()
+	}
 }

@@ -3,6 +3,7 @@ package extproc
 import (
 	"bytes"
 	"slices"
+	"time"
 )
 
 // tokenWatch finds the first token of a response that comes in parts, which may be cut anywhere.
@@ -109,4 +110,15 @@ func (w *tokenWatch) isEarly() bool {
 	}
 	name = bytes.TrimPrefix(name, []byte(" "))
 	return slices.Contains(earlyEvents, string(name))
+}
+
+// firstToken notes the first token of a response: the endpoint has read the prompt. ok is set if the status is 2xx, and
+// begun is the time of the request.
+func (s *shared) firstToken(l Lease, ok bool, begun time.Time) {
+	if l != nil {
+		l.OnFirstToken()
+	}
+	if ok {
+		s.metrics.firstToken.Observe(time.Since(begun).Seconds())
+	}
 }

@@ -121,14 +121,11 @@ func (g *gate) findLink(id string, ours bool) *link {
 // request was preempted just before, it releases nothing.
 func (g *gate) release(token, trailers bool) error {
 	if l := g.link; l != nil {
-		if err := l.lease.OnFirstByte(); err != nil {
+		if err := l.firstByte(); err != nil {
 			return g.lose(err)
 		}
 		if token {
-			l.lease.OnFirstToken()
-		}
-		if token && g.ok {
-			g.server.metrics.firstToken.Observe(time.Since(l.begun).Seconds())
+			g.server.firstToken(l.lease, g.ok, l.begun)
 		}
 	}
 	if err := g.wire.Send(emptyResponseHeaders); err != nil {

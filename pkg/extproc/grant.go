@@ -7,6 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/metering"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // grant is the controller's grant to a request: its lease and its destination. A request that was not offered has the
@@ -61,34 +62,32 @@ func (g *grant) waited() (wait time.Duration, bypass bool) {
 	}
 }
 
-// prefilled releases the prefill place, since the model server has begun to answer.
-func (g *grant) prefilled() {
-	if g.prefill != "" {
-		g.prefill = ""
-		g.lease.OnPrefilled()
+// flow returns the key of the request's flow, or "" while unknown.
+func (g *grant) flow(q *request.Request) string {
+	if g.placement != nil {
+		return q.Flow
 	}
+	return q.KnownFlow()
 }
 
-// firstByte ends preemption. The error means that the request was preempted just before.
-func (g *grant) firstByte() error {
-	g.prefilled()
-	if g.lease != nil {
-		if err := g.lease.OnFirstByte(); err != nil {
-			return err
-		}
+// outcome returns the outcome of an ended request, as counted by the controller; rejection is nil unless it was
+// rejected. It is called after the lease is settled.
+func (g *grant) outcome(rejection *flowcontrol.Rejection) flowcontrol.Outcome {
+	switch {
+	case g.lease == nil && rejection != nil:
+		return rejection.Outcome
+	case g.lease == nil: // a panic before any outcome could be counted
+		return flowcontrol.OutcomeInternal
 	}
-	g.preempted = nil
-	return nil
-}
-
-// expects lowers the charge if the engine is expected to have some of the prompt cached.
-func (g *grant) expects(cached int64) {
-	if g.charge == nil || cached <= 0 {
-		return
+	select {
+	case <-g.lease.Preempted():
+		return flowcontrol.OutcomePreempted
+	default:
 	}
-	if cost, less := g.charge.Expect(cached); less {
-		g.lease.OnExpected(fairqueue.Cost(cost))
+	if g.sent.IsZero() {
+		return flowcontrol.OutcomeClientCancelled
 	}
+	return flowcontrol.OutcomeDispatched
 }
 
 // outgrown raises the charge if more tokens of the answer were seen than charged.

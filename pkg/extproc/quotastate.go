@@ -7,7 +7,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	"github.com/weir-epp/weir/pkg/flowcontrol"
-	"github.com/weir-epp/weir/pkg/request"
 )
 
 // A tenant with a quota of tokens gets its rest in the headers of OpenAI's API:
@@ -32,14 +31,10 @@ func quotaState(s *flowcontrol.QuotaStanding) []*corev3.HeaderValueOption {
 	}
 }
 
-// quotaOf returns the tenant whose quota counts the request, and the request's estimated tokens; 0 means as many as its
-// cost.
-func (st *mainStream) quotaOf() (tenant string, uses int64) {
-	if tenant = st.request.Tenant; tenant == "" {
-		tenant = request.Anonymous
+// uses returns the request's estimated tokens for its tenant's quota; 0 means as many as its cost.
+func (g *grant) uses() int64 {
+	if g.charge == nil {
+		return 0
 	}
-	if c := st.grant.charge; c != nil {
-		uses = c.Uses()
-	}
-	return tenant, uses
+	return g.charge.Uses()
 }

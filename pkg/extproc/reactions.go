@@ -35,7 +35,7 @@ func (st *mainStream) next() (m *extprocv3.ProcessingRequest, err error) {
 		select {
 		case <-r.inbox.ready:
 		case <-st.grant.preempted:
-			return nil, st.rejectPreempted(st.grant.lease.OnFirstByte())
+			return nil, st.firstByte() // it rejects the request
 		case <-r.gone:
 			if m := r.inbox.get(); m != nil { // it was received before the end
 				return m, nil

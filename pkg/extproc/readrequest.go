@@ -43,8 +43,8 @@ func readRequest(st *mainStream, m *extprocv3.ProcessingRequest) error {
 // readHeaders reads the request headers. An error refuses the request.
 func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) (needsBody bool, err error) {
 	h, metadata := m.GetRequestHeaders(), m.GetMetadataContext()
-	st.beginLine(h)
-	st.beginTrace(h)
+	st.line = st.newLine(h)
+	st.trace = st.newTrace(h)
 	var headers request.Headers
 	addHeaders(&headers, st.cfg.rules, h.GetHeaders().GetHeaders())
 	needsBody, err = st.request.ReadHeaders(st.cfg.rules, &headers, &request.Input{
@@ -59,15 +59,6 @@ func (st *mainStream) readHeaders(m *extprocv3.ProcessingRequest) (needsBody boo
 		Draw:      &st.server.draw,
 	})
 	st.warnOfRequest()
-	st.beginRecord()
+	st.record = st.newRecord(&st.request, st.line.id)
 	return needsBody, err
-}
-
-// forward passes on a request placed by an earlier filter, without further messages if Envoy permits that.
-func forward(st *mainStream, _ *extprocv3.ProcessingRequest) error {
-	st.state.enter(forwarded)
-	if st.modes.request == request.FullDuplex || st.modes.echoesResponse {
-		return st.wire.Send(emptyRequestHeaders) // these modes cannot be overridden
-	}
-	return st.wire.Send(forwardReply)
 }

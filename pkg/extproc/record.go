@@ -20,86 +20,86 @@ const decisionHeader = request.ControlPrefix + "decision"
 // mostDecision is the length of that header's value, in bytes.
 const mostDecision = 4 << 10
 
-// beginRecord begins the record of a request that gets one. It is called after the headers have been read.
-func (st *mainStream) beginRecord() {
-	if st.server.records == nil || !st.request.Explain && !st.isSampled() {
-		return
-	}
-	st.record = &decision.Record{ID: st.line.id, Outcome: decision.Waiting}
+// record is the decision record of one request. Its methods do nothing for a nil record.
+type record struct {
+	decision.Record
+	told bool // the client gets it
 }
 
-// isSampled reports whether the request belongs to the sample.
-func (st *mainStream) isSampled() bool {
-	switch sample := st.cfg.sample; {
+// newRecord returns the record of a request whose headers have been read, or nil if it gets none.
+func (c *connection) newRecord(q *request.Request, id string) *record {
+	if c.server.records == nil || !q.Explain && !c.samples(id) {
+		return nil
+	}
+	r := &record{Record: decision.Record{ID: id, Outcome: decision.Waiting}, told: q.Explain}
+	r.Arrived = c.begun.Round(0).UTC()
+	return r
+}
+
+// samples reports whether the request with this ID belongs to the sample.
+func (c *connection) samples(id string) bool {
+	switch sample := c.cfg.sample; {
 	case sample.None():
 		return false
-	case st.line.id == "":
-		return sample.HasNumber(st.server.unnamed.Add(1))
+	case id == "":
+		return sample.HasNumber(c.server.unnamed.Add(1))
 	default:
-		return sample.Has(st.line.id)
+		return sample.Has(id)
 	}
 }
 
-// recordOffer makes the controller and the board observe the request about to be offered.
-func (st *mainStream) recordOffer(r *flowcontrol.Request) {
-	if st.record != nil {
-		st.record.Model = st.request.Target
-		r.Explain = true
-		st.grant.placement.Watch()
+// offer makes the controller and the board observe a request that is about to be offered.
+func (r *record) offer(offered *flowcontrol.Request, target string, p Placement) {
+	if r != nil {
+		r.Model = target
+		offered.Explain = true
+		p.Watch()
 	}
 }
 
-// recordGrant notes the decision on a granted request.
-func (st *mainStream) recordGrant() {
-	r := st.record
-	if r == nil || st.grant.lease == nil {
+// grant notes the decision on a granted request.
+func (r *record) grant(g *grant) {
+	if r == nil || g.lease == nil {
 		return
 	}
-	r.Outcome, r.Endpoint = decision.InFlight, st.grant.picked
-	if f := st.grant.lease.Facts(); f != nil {
+	r.Outcome, r.Endpoint = decision.InFlight, g.picked
+	if f := g.lease.Facts(); f != nil {
 		r.Facts = *f
 	}
-	r.Placement = st.grant.placement.Explained()
+	r.Placement = g.placement.Explained()
 }
 
-// recordRejection notes the decision on a rejected request.
-func (st *mainStream) recordRejection(rej *flowcontrol.Rejection) {
-	r := st.record
+// reject notes the decision on a rejected request, which was granted before if it was preempted.
+func (r *record) reject(rej *flowcontrol.Rejection, q *request.Request, g *grant) {
 	if r == nil {
 		return
 	}
 	r.Outcome, r.RetryAfter = rej.Outcome.String(), rej.RetryAfter.Seconds()
-	if st.grant.lease != nil {
+	if g.lease != nil {
 		return
 	}
 	if r.Model == "" {
-		r.Model = st.request.Target
+		r.Model = q.Target
 	}
 	if rej.Facts != nil {
 		r.Facts = *rej.Facts
 	} else {
-		r.Flow, r.Arrived = st.flowKey(), st.begun.Round(0).UTC()
+		r.Flow = g.flow(q)
 	}
-	if st.grant.placement != nil {
-		r.Placement = st.grant.placement.Explained()
-	}
-}
-
-// endRecord passes the record on. It is called once, after settle.
-func (st *mainStream) endRecord() {
-	if r := st.record; r != nil {
-		st.record = nil
-		r.Outcome = st.outcome().String()
-		st.server.records.Put(r)
+	if g.placement != nil {
+		r.Placement = g.placement.Explained()
 	}
 }
 
-// tellsDecision reports whether the client gets the decision.
-func (st *mainStream) tellsDecision() bool { return st.record != nil && st.request.Explain }
+// tells reports whether the client gets the decision.
+func (r *record) tells() bool { return r != nil && r.told }
 
-// decisionState returns the header for a client that gets the decision.
-func (st *mainStream) decisionState() []*corev3.HeaderValueOption {
-	c := st.record.ForClient()
+// header returns the header for a client that gets the decision; none for others.
+func (r *record) header() []*corev3.HeaderValueOption {
+	if !r.tells() {
+		return nil
+	}
+	c := r.ForClient()
 	if text := c.Short(mostDecision); text != "" {
 		return []*corev3.HeaderValueOption{setHeader(decisionHeader, text)}
 	}

@@ -14,7 +14,7 @@ func (st *mainStream) refuse(err error) error { return st.reject(st.refusal(err)
 // refusal makes the controller count a request that was not offered to it.
 func (st *mainStream) refusal(err error) *flowcontrol.Rejection {
 	model, target := st.request.Labels()
-	return st.server.controller.Refuse(st.line.id, st.flowKey(), model, target, refusalOf(err))
+	return st.server.controller.Refuse(st.line.id, st.grant.flow(&st.request), model, target, refusalOf(err))
 }
 
 // rejectPreempted rejects a request that has lost its lease. err is the lease's error.
@@ -40,9 +40,7 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 	if rej.Limit != nil {
 		headers = append(headers, setHeader(limitHeader, rej.Limit.Name))
 	}
-	if st.tellsDecision() {
-		headers = append(headers, st.decisionState()...)
-	}
+	headers = append(headers, st.record.header()...)
 	last := st.cfg.rejections.reply(st.wordedForCaller(rej), st.request.ErrorShape(), headers...)
 	if st.cfg.Responses.Metadata {
 		var m codec.Metadata
@@ -59,8 +57,8 @@ func (st *mainStream) reject(rej *flowcontrol.Rejection) error {
 // noteRejection records the rejection, and the facts of that moment for the log.
 func (st *mainStream) noteRejection(rej *flowcontrol.Rejection) {
 	st.rejection = rej
-	st.recordRejection(rej)
-	st.traceRejection()
+	st.record.reject(rej, &st.request, &st.grant)
+	st.trace.reject()
 	if !st.line.wanted {
 		return
 	}

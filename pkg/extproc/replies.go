@@ -45,17 +45,6 @@ var (
 	}})
 )
 
-// forwardReply is the reply to the headers of a request placed by an earlier filter. Envoy then sends nothing more.
-var forwardReply = codec.Merged(emptyRequestHeaders, &extprocv3.ProcessingResponse{
-	ModeOverride: &modev3.ProcessingMode{
-		RequestBodyMode:     modev3.ProcessingMode_NONE,
-		RequestTrailerMode:  modev3.ProcessingMode_SKIP,
-		ResponseHeaderMode:  modev3.ProcessingMode_SKIP,
-		ResponseBodyMode:    modev3.ProcessingMode_NONE,
-		ResponseTrailerMode: modev3.ProcessingMode_SKIP,
-	},
-})
-
 // phase is the kind of message to which a reply with a destination belongs.
 type phase uint8
 

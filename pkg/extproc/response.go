@@ -30,7 +30,7 @@ type response struct {
 	tellsQuota bool
 	// tellsDecision is set if its headers get the record of the decision.
 	tellsDecision bool
-	// elsewhere is the serving endpoint if it is not the picked one.
+	// elsewhere is the serving endpoint if it is not the picked one. The gate's finding is added at the end of the stream.
 	elsewhere string
 }
 
@@ -50,6 +50,15 @@ func (e *early) keep(b []byte) bool {
 	}
 	e.bytes = append(e.bytes, b...)
 	return true
+}
+
+// usage returns the usage that the response has reported, and reports whether it is the whole: a truncated response has
+// reported only a part. With promptOnly the response has no output.
+func (r *response) usage(promptOnly bool) (t usage.Tokens, whole bool) {
+	if p := r.reading.Report(promptOnly); p.Known && p.Whole {
+		return p.Tokens, true
+	}
+	return t, false
 }
 
 // beginStrip begins to remove the usage from a response whose client has not requested it. The announced length of such

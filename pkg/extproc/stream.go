@@ -5,7 +5,6 @@ import (
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
-	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
 )
@@ -28,18 +27,9 @@ type mainStream struct {
 	response response
 	line     requestLine
 	// record is the decision record, or nil (record.go).
-	record *decision.Record
+	record *record
 	// trace has the times for the request's spans, or is nil (spans.go).
 	trace *trace
-}
-
-// requestLine has the facts of a request for the log and the tail only.
-type requestLine struct {
-	logged bool          // it has a line in the log
-	wanted bool          // the log or the tail needs them
-	id     string        // its x-request-id, perhaps a client's; empty unless the log, the tail or a recording needs it
-	wait   time.Duration // of a rejected request
-	held   bool          // a gate held the response headers when the request was preempted
 }
 
 // newMainStream returns the machine of a stream that begins with the given message.
@@ -54,14 +44,6 @@ func newMainStream(c connection, first *extprocv3.ProcessingRequest) *mainStream
 			"GKE's, which has assumeFullDuplex); request bodies are not read")
 	}
 	return st
-}
-
-// flowKey returns the key of the request's flow, or "" while unknown.
-func (st *mainStream) flowKey() string {
-	if st.grant.placement != nil {
-		return st.request.Flow
-	}
-	return st.request.KnownFlow()
 }
 
 // tierName returns the name of the request's tier, or "" while unknown.

@@ -1,11 +1,6 @@
 package extproc
 
-import (
-	"strings"
-	"time"
-
-	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
-)
+import "time"
 
 // Tracer makes the spans of requests (package tracing).
 type Tracer interface {
@@ -32,49 +27,4 @@ type Traced struct {
 	Fallbacks int
 	// Limit is the name of the limit that rejected it, or "".
 	Limit string
-}
-
-// The keys of a Parent in the metadata of the stream and in request headers.
-const (
-	traceparentKey = "traceparent"
-	tracestateKey  = "tracestate"
-)
-
-// The longest kept parts of a Parent, in bytes. A traceparent has 55 bytes; a later version may have more. A longer
-// tracestate is left out, which the standard permits above 512 bytes.
-const (
-	mostTraceparent = 128
-	mostTracestate  = 512
-)
-
-// trace is the part of a request for its spans only.
-type trace struct {
-	parent            Parent
-	offered, rejected time.Time
-}
-
-// parentInHeaders returns the parent in request headers, the zero value if there is none.
-func parentInHeaders(h *extprocv3.HttpHeaders) Parent {
-	var parents, states []string
-	for _, hv := range h.GetHeaders().GetHeaders() {
-		switch hv.GetKey() {
-		case traceparentKey:
-			parents = append(parents, headerValue(hv))
-		case tracestateKey:
-			states = append(states, headerValue(hv))
-		}
-	}
-	return parentOf(parents, states)
-}
-
-// parentOf returns a copy of the parent, or the zero value unless there is exactly one traceparent of a valid length.
-func parentOf(traceparents, tracestates []string) (p Parent) {
-	if len(traceparents) != 1 || len(traceparents[0]) > mostTraceparent {
-		return p
-	}
-	p.Traceparent = strings.Clone(traceparents[0])
-	if states := strings.Join(tracestates, ","); len(states) <= mostTracestate {
-		p.Tracestate = strings.Clone(states)
-	}
-	return p
 }

@@ -46,7 +46,7 @@ func (st *mainStream) choosesHeaders(own []*corev3.HeaderValue) {
 		r.tells = !crowded(own, more+2)
 		more += 2
 	}
-	if st.tellsDecision() {
+	if st.record.tells() {
 		r.tellsDecision = !crowded(own, more+1) && bytesOf(own) <= roomyHeaderBytes-mostDecision
 	}
 }
@@ -58,11 +58,8 @@ func holdBody(st *mainStream, m *extprocv3.ProcessingRequest) error {
 	if !token && !ends(b) && r.early.keep(b.GetBody()) {
 		return nil
 	}
-	if token && st.grant.lease != nil {
-		st.grant.lease.OnFirstToken()
-	}
-	if token && r.status/100 == 2 {
-		st.server.metrics.firstToken.Observe(time.Since(st.begun).Seconds())
+	if token {
+		st.server.firstToken(st.grant.lease, r.status/100 == 2, st.begun)
 	}
 	if err := st.releaseEarly(); err != nil {
 		return err
