@@ -84,7 +84,7 @@ func TestJSON(t *testing.T) {
 // A header has room for so many bytes of ASCII: it loses candidates, the chosen one last.
 func TestShort(t *testing.T) {
 	r := someRecord()
-	r.ID = "é\U0001F600\n"
+	r.ID = "é\uffff\U0001F600\n"
 	for id := range scheduling.EndpointID(500) {
 		r.Placement.Candidates = append(r.Placement.Candidates, scheduling.Candidate{ID: 2 + id, Address: fmt.Sprintf("10.0.1.%d:80", id)})
 	}
@@ -115,6 +115,9 @@ func TestShort(t *testing.T) {
 
 // Names that a client has chosen control no terminal.
 func TestTextIsPrintable(t *testing.T) {
+	if got := Printable("a\x1b[2J\u202eé"); got != `a\x1b[2J\u202eé` {
+		t.Errorf("%q", got)
+	}
 	r := Record{ID: "\x1b[2J", Model: "\n", Outcome: "dispatched", Facts: dispatch.Facts{Flow: "\x1b]0;"}}
 	if got := r.Text(); strings.ContainsAny(strings.ReplaceAll(got, "\n", ""), "\x1b\n") || strings.Count(got, "\n") != 2 {
 		t.Errorf("%q", got)

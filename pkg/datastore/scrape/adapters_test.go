@@ -2,8 +2,11 @@ package scrape
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // The newest series of a vLLM says what adapters it has, however many older ones there are, and no line of it spoils a page.
@@ -66,6 +69,17 @@ own:adapters{pool="b",max_lora="3",running_lora_adapters="b"} 2
 			if got != want || err != nil {
 				t.Errorf("%q: %s, %v, want %s", metric, got, err, want)
 			}
+		}
+	}
+}
+
+// An engine's adapters are known from its first page with them, until a page has none.
+func TestAdaptersComeAndGo(t *testing.T) {
+	of := func(names ...string) *scheduling.AdapterState { return &scheduling.AdapterState{Places: 2, Loaded: names} }
+	var engine target
+	for i, stated := range []*scheduling.AdapterState{nil, of("a"), of("a", "b"), of("a", "b"), nil, of("a")} {
+		if got := engine.signals(&Reading{Adapters: stated}).Adapters; !reflect.DeepEqual(got, stated) {
+			t.Errorf("page %d: %v, want %v", i, got, stated)
 		}
 	}
 }

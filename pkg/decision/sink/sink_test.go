@@ -109,7 +109,8 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	bad.Path = filepath.Join(filepath.Dir(good.Path), "nowhere", "x")
 	directory := good
 	directory.Path = filepath.Dir(good.Path)
-	for _, cfg := range []Config{bad, directory, {Kind: File, Path: "/dev/full", MaxBytes: MinBytes}} {
+	device := Config{Kind: File, Path: os.DevNull, MaxBytes: MinBytes}
+	for _, cfg := range []Config{bad, directory, device, {Kind: File, Path: "/dev/full", MaxBytes: MinBytes}} {
 		var said []string
 		s := New(cfg, funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
 		s.Put(record(1))
@@ -125,6 +126,30 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 		if count(t, s.written) != 1 {
 			t.Errorf("%s: %d were written to the next file", cfg.Path, count(t, s.written))
 		}
+	}
+}
+
+// A file takes exactly its size. Beyond it, it grows no more, even if it cannot be renamed.
+func TestFileThatCannotBeRenamed(t *testing.T) {
+	cfg := toFile(t)
+	if err := os.MkdirAll(filepath.Join(cfg.Path+".1", "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := open(cfg.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, line := range []string{"1234567\n", "abcdefg\n"} {
+		if err := f.append([]byte(line), 16); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.append([]byte("\n"), 16); err == nil {
+		t.Error("a line beyond the size was written")
+	}
+	if text, err := os.ReadFile(cfg.Path); string(text) != "1234567\nabcdefg\n" || err != nil {
+		t.Errorf("%q %v", text, err)
 	}
 }
 
