@@ -75,7 +75,9 @@ own:adapters{pool="b",max_lora="3",running_lora_adapters="b"} 2
 
 // An engine's adapters are known from its first page with them, until a page has none.
 func TestAdaptersComeAndGo(t *testing.T) {
-	of := func(names ...string) *scheduling.AdapterState { return &scheduling.AdapterState{Places: 2, Loaded: names} }
+	of := func(names ...string) *scheduling.AdapterState {
+		return &scheduling.AdapterState{Places: 2, Loaded: names}
+	}
 	var engine target
 	for i, stated := range []*scheduling.AdapterState{nil, of("a"), of("a", "b"), of("a", "b"), nil, of("a")} {
 		if got := engine.signals(&Reading{Adapters: stated}).Adapters; !reflect.DeepEqual(got, stated) {
