@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// DefaultMaxInFlight is the limit of an open loop that sets none.
+// DefaultMaxInFlight is the default of OpenLoop.MaxInFlight.
 const DefaultMaxInFlight = 1024
 
-// Arrivals is a process by which requests arrive: a [ClosedLoop], an [OpenLoop] or a [Schedule].
+// Arrivals is an arrival process: a [ClosedLoop], an [OpenLoop] or a [Schedule].
 type Arrivals interface {
 	validate() error
 	// run sends the session's requests and returns when all of them have ended.
 	run(ctx context.Context, s *session)
 }
 
-// ClosedLoop is a number of workers, each of which sends its next request when its last one was answered.
+// ClosedLoop is a number of workers. Each sends its next request when its last one was answered.
 type ClosedLoop struct {
 	// Workers is the number of workers, 1 or more.
 	Workers int
 	// Stagger is the time between the starts of two workers, 0 or more. Workers that start together stay in phase while
 	// the server's times are equal, and then measure their own rhythm.
 	Stagger time.Duration
-	// Staggered is the number of workers that start one by one: worker i starts after i times Stagger, and those from
-	// Staggered on start together, one Stagger after the last staggered one. 0 staggers all.
+	// Staggered is the number of workers that start one by one: worker i starts after i times Stagger. The others start
+	// together, one Stagger after the last of these. 0 staggers all.
 	Staggered int
 }
 
@@ -121,9 +121,9 @@ func (l OpenLoop) run(ctx context.Context, s *session) {
 
 // Schedule sends each request at its time, however long the answers take.
 type Schedule struct {
-	// At are the times of the requests since the workload's begin, in order; there are as many requests at most.
+	// At are the times of the requests since the workload's begin, in order. It bounds the number of requests.
 	At []time.Duration
-	// MaxInFlight is that of an OpenLoop.
+	// MaxInFlight is as in OpenLoop.
 	MaxInFlight int
 }
 

@@ -13,12 +13,12 @@ import (
 // ErrNotLoopback is the error for an address that is not a loopback address.
 var ErrNotLoopback = errors.New("not a loopback address")
 
-// ClientConfig says where requests go, and how.
+// ClientConfig is the destination and protocol of requests.
 type ClientConfig struct {
 	// BaseURL is the scheme, host and port, such as http://127.0.0.1:10000. It must be plain HTTP to a loopback
 	// address, unless Anywhere is set.
 	BaseURL string
-	// Anywhere allows any host, and HTTPS: an operator has named it.
+	// Anywhere allows any host, and HTTPS, for a host named by an operator.
 	Anywhere bool
 	// H2C selects HTTP/2 without TLS, with many requests on a connection; otherwise it is HTTP/1.1 with keep-alive.
 	H2C bool
@@ -32,8 +32,8 @@ type Client struct {
 	transport *http.Transport
 }
 
-// NewClient returns a client that keeps every connection it opened: a busy one opens as many as it has requests in
-// flight. Connections are not limited, since a limit would be an unmeasured queue.
+// NewClient returns a client that keeps all connections it opened, as many as it ever had requests in flight.
+// Connections are not limited: a limit would be an unmeasured queue.
 func NewClient(config ClientConfig) (*Client, error) {
 	base, err := url.Parse(config.BaseURL)
 	if err != nil {
@@ -55,7 +55,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return &Client{base: base, transport: &http.Transport{
 		DialContext:         dial,
 		Protocols:           protocols,
-		MaxIdleConnsPerHost: MaxRequests, // never close one because there are too many
+		MaxIdleConnsPerHost: MaxRequests, // never close idle connections for their number
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true, // leave the body as it is on the wire
 		WriteBufferSize:     16 << 10,

@@ -58,7 +58,7 @@ func (e *exchanger) attempt(ctx context.Context, index int, body []byte, start t
 	if err != nil {
 		return fault(ctx, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read to its end, or is given up
+	defer response.Body.Close() //nolint:errcheck // read to its end, or given up
 	result.Headers = time.Since(start)
 	result.Status = response.StatusCode
 	result.RetryAfterMS = response.Header.Get("Retry-After-Ms")
@@ -148,7 +148,7 @@ type dataScanner struct {
 	done  bool // the last complete data line was [DONE]
 
 	head  [16]byte // the line's first bytes
-	n     int      // the number of set ones of head
+	n     int      // number of bytes in head
 	whole int      // the line's length so far
 	data  bool     // the line is a data line
 }

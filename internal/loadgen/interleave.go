@@ -11,7 +11,7 @@ import (
 // Figures are what one run of a scenario measured, by name; put the unit into the name ("cpu ms/request").
 type Figures map[string]float64
 
-// Scenario is one of the things compared.
+// Scenario is one side of a comparison.
 type Scenario struct {
 	Name string
 	// Run measures once; round counts from 0.
@@ -29,9 +29,9 @@ type Comparison struct {
 // Spread is a median with the smallest and the largest value. All are NaN where nothing was measured.
 type Spread struct{ Median, Min, Max float64 }
 
-// Interleave runs the scenarios in turn, A B C A B C …, so that a machine that slows down or speeds up does it to all
-// of them: compare the medians of the ratios pair by pair ([Comparison.Ratio]), not the ratio of the medians.
-// Progress counts runs and may be nil. At an error the comparison holds the whole rounds before it.
+// Interleave runs the scenarios in turn, A B C A B C …, so changes of the machine's speed affect all of them. Compare
+// the medians of the pairwise ratios ([Comparison.Ratio]), not the ratio of the medians. Progress counts runs and may
+// be nil. On an error the comparison holds the complete rounds before it.
 func Interleave(ctx context.Context, rounds int, scenarios []Scenario, progress Progress) (*Comparison, error) {
 	if rounds <= 0 || len(scenarios) == 0 {
 		return nil, errors.New("loadgen: interleave: needs a round and a scenario at least")
@@ -77,8 +77,8 @@ func (c *Comparison) Of(scenario, figure string) Spread {
 	return spread(values)
 }
 
-// Ratio is the spread of a scenario's figure divided by another's in the same round. Rounds that lack either, or
-// where the other's is 0, are left out.
+// Ratio is the spread of a scenario's figure divided by another's in the same round. It omits rounds without either
+// figure, or with 0 as the other's.
 func (c *Comparison) Ratio(scenario, to, figure string) Spread {
 	i, j := slices.Index(c.Scenarios, scenario), slices.Index(c.Scenarios, to)
 	var ratios []float64

@@ -42,8 +42,8 @@ type Span struct {
 	From, To time.Duration
 }
 
-// The dimensions of a figure, in points of 1/72 inch. At 192 dots per inch a picture has twice the pixels that a README
-// shows.
+// The dimensions of a figure, in points of 1/72 inch. At 192 dots per inch a picture has twice the pixels shown in a
+// README.
 const (
 	figureWidth  vg.Length = 760
 	figureHeight vg.Length = 372

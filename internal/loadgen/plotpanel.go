@@ -94,7 +94,7 @@ func (p *panel) count(tenant int) int {
 	return count
 }
 
-// addPoints adds a tenant's requests, small and faint if there are many; those that were not served are at the bottom.
+// addPoints adds a tenant's requests, small and faint if there are many, and requests not served at the bottom.
 func (p *panel) addPoints(tenant int, latency latencyAxis) {
 	count := p.count(tenant)
 	ink := shown.Colour(tenant)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/pkg/usage"
 )
 
-// The faults of a request that got no complete answer, besides those of the network.
+// The faults of a request without a complete answer, besides network errors.
 var (
 	// ErrUnsent means that an open loop's arrival found MaxInFlight requests in flight.
 	ErrUnsent = errors.New("loadgen: no room in flight")
@@ -28,11 +28,11 @@ type Result struct {
 	Tenant string
 	// Start is the time since the start of the run.
 	Start time.Duration
-	// Attempts is how often it was sent: 0 if never, 1 without a retry.
+	// Attempts is the number of times it was sent: 0 if never, 1 without a retry.
 	Attempts int
 	// Status is the HTTP status, 0 without an answer.
 	Status int
-	// Err is why there is no complete answer; nil for a complete one, whatever its status.
+	// Err is the reason for the lack of a complete answer; nil for a complete one with any status.
 	Err error
 	// Headers is the time to the response headers; 0 without an answer.
 	Headers time.Duration
@@ -47,7 +47,8 @@ type Result struct {
 	Events int
 	// Done reports whether the stream's last data line was [DONE].
 	Done bool
-	// Usage is the tokens that the answer reported, with UsageKnown if it did. Only with Template.Usage.
+	// Usage is the token usage reported by the answer, and UsageKnown whether it reported any. Only with
+	// Template.Usage.
 	Usage      usage.Tokens
 	UsageKnown bool
 	// RetryAfterMS, RetryAfter, ShouldRetry and Reason are the response headers retry-after-ms, retry-after,

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Progress reports how far a run has got: done of total, where total does not change and done never falls. It is called
-// from one goroutine at a time, a few times per second, and finally with done equal to total.
+// Progress reports a run's progress as done of total. total does not change, and done never falls. It is called by one
+// goroutine at a time, a few times per second, and finally with done equal to total.
 type Progress func(done, total int)
 
 // progressParts is the total of a run's progress; progressEvery is the time between two reports.
@@ -98,7 +98,7 @@ type session struct {
 	address  *url.URL
 	header   http.Header
 
-	// Set by run, before any request.
+	// Set by Run, before any request.
 	epoch, begin, end time.Time
 
 	// claimed counts the requests begun, and may exceed the length of results; slot i is written by the goroutine that

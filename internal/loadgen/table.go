@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/shown"
 )
 
-// WriteTable writes a line per scene and tenant, and a line over all tenants where there are several. Latencies are
-// TTFTs of the requests answered with 2xx.
+// WriteTable writes a line per scene and tenant, and a line over all tenants if there are several. Latencies are TTFTs
+// of the requests answered with 2xx.
 func WriteTable(w io.Writer, summaries ...Summary) error {
 	t := shown.Table(table.Row{"scene", "tenant", "requests", "ok", "rejected", "failed", "ok/s", "TTFT p50", "p95", "p99"}, 3)
 	for i := range summaries {
@@ -38,7 +38,7 @@ func WriteTable(w io.Writer, summaries ...Summary) error {
 	return err
 }
 
-// latencyText is the value, or a dash for a distribution of nothing.
+// latencyText is the value, or a dash for an empty distribution.
 func latencyText(d Distribution, value time.Duration) string {
 	if d.Count == 0 {
 		return "-"

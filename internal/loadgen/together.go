@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Together makes scenarios that [Interleave] can run in turn run at the same time: all of them in the turn of the first,
-// and the others hand over what they have measured when theirs comes. So whatever else the machine does meanwhile burdens
-// all of them alike. They must not share what they measure, such as a process.
+// Together makes scenarios for [Interleave] run at the same time: all run in the first one's turn, and the others
+// return their figures in their turns. So other load on the machine affects all of them equally. They must not share a
+// measured object, such as a process.
 func Together(all ...Scenario) []Scenario {
 	measured := make([]Figures, len(all))
 	errs := make([]error, len(all))

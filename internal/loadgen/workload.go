@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MaxRequests is the most requests that one workload may have; it bounds a run's memory.
+// MaxRequests is the largest number of requests of one workload; it bounds a run's memory.
 const MaxRequests = 1 << 22
 
 // Template describes a workload's requests.
@@ -21,12 +21,12 @@ type Template struct {
 	Host string
 	// Header is sent with every request and must not change during a run.
 	Header http.Header
-	// Headers returns those of request i besides Header, or nil. It may be nil, and is called as Body is.
+	// Headers returns the headers of request i besides Header. It may be nil, may return nil, and is called like Body.
 	Headers func(i int) http.Header
-	// Body returns the body of request i (0, 1, 2, …, in the order of sending); nil means none. It is called from many
-	// goroutines at once, and must not change what it has returned.
+	// Body returns the body of request i (0, 1, 2, …, in the order of sending); nil means none. It is called by many
+	// goroutines at once, and must not change a returned body.
 	Body func(i int) []byte
-	// Usage reads the tokens that an answer reports.
+	// Usage reads the usage reported by answers.
 	Usage bool
 	// Stream means that the answer should be a stream of server-sent events: the Accept header asks for it, and a 2xx
 	// answer that is not a stream, or has no data line, is a fault.
@@ -47,7 +47,7 @@ type Workload struct {
 	Arrivals Arrivals
 	// Request is the request to send.
 	Request Template
-	// Requests is the most requests to send, 1 to MaxRequests.
+	// Requests is the largest number of requests to send, 1 to MaxRequests.
 	Requests int
 	// Begin is the time from the start of the run to that of the workload, 0 or more.
 	Begin time.Duration
@@ -94,7 +94,7 @@ func (w *Workload) Validate() error {
 	return errors.Join(errs...)
 }
 
-// end returns when the last request may be sent, from the start of the run.
+// end returns the time from the start of the run to the last moment of sending.
 func (w *Workload) end() time.Duration { return w.Begin + w.Duration }
 
 // Plan describes one run.

@@ -28,17 +28,17 @@ func (a api) limitKeys() []string {
 	return [apis][]string{chatLimitKeys, completionLimitKeys, completionLimitKeys, responsesLimitKeys}[a]
 }
 
-// answer is everything that the text of an answer is made of.
+// answer has all data for the text of an answer.
 type answer struct {
 	key          uint64 // fixes the texts and the ID
 	created      int64  // Unix seconds
 	model        string // the served model's name as JSON, with its quotes
 	prompts      []int  // tokens of each prompt
 	tokens       []int  // produced by each answer of each prompt
-	cached       []int  // of each answer's prompt, tokens that the cache had
+	cached       []int  // cached tokens of each answer's prompt
 	limit        int    // output limit of each answer
 	includeUsage bool
-	details      bool // the usage has the cached part of the prompt
+	details      bool // the usage states the cached tokens
 
 	sent  []int // tokens of each answer that the stream has sent
 	event int   // number of the stream's next event, where events are numbered
@@ -59,7 +59,7 @@ func (a *answer) cachedTokens() int {
 // outputTokens returns the usage's output: of all answers.
 func (a *answer) outputTokens() int { return sum(a.tokens) }
 
-// finish returns the finish reason: limited if the answer reached its limit, otherwise itself.
+// finish returns the finish reason: limited if the answer reached its limit, otherwise itself (it ended by itself).
 func (a *answer) finish(choice int, limited, itself string) string {
 	if a.tokens[choice] >= a.limit {
 		return limited
@@ -85,7 +85,7 @@ func (a *answer) whole(dst []byte, api api) []byte {
 	return dst
 }
 
-// opening appends the events of a stream that come with the headers.
+// opening appends the stream events sent with the headers.
 func (a *answer) opening(dst []byte, api api) []byte {
 	if api == responses {
 		return a.responsesOpening(dst)
@@ -93,7 +93,7 @@ func (a *answer) opening(dst []byte, api api) []byte {
 	return dst
 }
 
-// news appends the events for the tokens that the stream has not sent yet.
+// news appends the events for the tokens not sent yet.
 func (a *answer) news(dst []byte, api api, tokens []int) []byte {
 	copy(a.tokens, tokens)
 	for choice, n := range tokens {
@@ -143,7 +143,7 @@ func sum(list []int) int {
 	return total
 }
 
-// words are the tokens of all texts: none needs escaping in JSON, and each is one token.
+// words are the tokens of all texts. None needs escaping in JSON, and each is one token.
 var words = [...]string{
 	" weir", " river", " flow", " level", " gate", " bank", " stone", " reed", " pool", " spring", " tide", " mill",
 	" bridge", " current", " delta", " eddy", " ford", " heron", " island", " lock", " marsh", " oar", " pebble",

@@ -31,21 +31,22 @@ type Config struct {
 	// MaxModelLen is the largest total of prompt and output tokens; longer requests get 400. Zero means no limit.
 	MaxModelLen int
 
-	// PrefixCaching keeps the blocks of prompts in the KV cache for the prompts that begin alike, as a vLLM does. Only with
-	// Engine.Step.
+	// PrefixCaching keeps the blocks of prompts in the KV cache for prompts with the same beginning, like vLLM. Only
+	// with Engine.Step.
 	PrefixCaching bool
 
-	// PromptTokensDetails reports the cached tokens of prompts in the usage of the OpenAI APIs, as a vLLM does with
+	// PromptTokensDetails reports the cached tokens of prompts in the usage of the OpenAI APIs, like vLLM with
 	// --enable-prompt-tokens-details.
 	PromptTokensDetails bool
 
-	// KVEvents is where [Start] publishes the changes of the KV cache over ZeroMQ, in vLLM's format; empty: nowhere.
+	// KVEvents is the address at which [Start] publishes the changes of the KV cache over ZeroMQ, in vLLM's format;
+	// empty: none.
 	KVEvents string
 
 	// MaxBodyBytes is the largest body of a request; a larger one gets 413. Zero means no limit.
 	MaxBodyBytes int
 
-	// Faults serves [FaultsPath], at which clients make the server fail.
+	// Faults serves [FaultsPath], where clients inject faults.
 	Faults bool
 
 	// BytesPerToken is the number of JSON bytes of a prompt that make a token, at least 1.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The values of response headers, shared by all answers; net/http does not change them.
+// Values of response headers, shared by all answers; net/http does not change them.
 var (
 	jsonType   = []string{"application/json"}
 	streamType = []string{"text/event-stream; charset=utf-8"}

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// FaultsPath is the path at which a server with [Config.Faults] takes faults: POST adds one, GET lists those in force,
-// DELETE ends all of them.
+// FaultsPath is the path for faults at a server with [Config.Faults]: POST adds one, GET lists those in force, DELETE
+// ends all.
 const FaultsPath = "/debug/faults"
 
-// mostFaults is the most faults that are in force at once, and mostFaultBytes the longest text of one.
+// mostFaults is the largest number of faults in force at once, and mostFaultBytes the longest text of one.
 const (
 	mostFaults     = 100
 	mostFaultBytes = 64 << 10
@@ -22,14 +22,14 @@ const (
 // longestDelay bounds Fault.Delay.
 const longestDelay = 24 * time.Hour
 
-// Fault is a [Quirk] as a client of FaultsPath states it. One of Status, Delay and Reset is given, or several.
+// Fault is the form of a [Quirk] for clients of FaultsPath. At least one of Status, Delay and Reset is given.
 type Fault struct {
-	// Requests is the number of inference requests to which it applies, the next ones; 0: all, until it is deleted.
+	// Requests is the number of next inference requests that it applies to; 0: all, until it is deleted.
 	Requests int `json:"requests,omitempty"`
 	// Status is the answer's status, without any work, 200 to 599.
 	Status int `json:"status,omitempty"`
-	// Delay is how long the answer's beginning is held back, "90s" for example, at most 24h. The request holds no slot
-	// meanwhile, so a long one is a hung engine.
+	// Delay is the time before the answer's beginning, "90s" for example, at most 24h. The request holds no slot
+	// meanwhile, so a long delay simulates a hung engine.
 	Delay string `json:"delay,omitempty"`
 	// Reset breaks the connection: "before-headers" or "mid-answer".
 	Reset string `json:"reset,omitempty"`
@@ -40,7 +40,7 @@ type Fault struct {
 // resetNames are the values of Fault.Reset, by Reset.
 var resetNames = [...]string{"", "before-headers", "mid-answer"}
 
-// quirk returns the fault as a quirk. Its error lists all that is wrong.
+// quirk returns the fault as a quirk. The error lists all problems.
 func (f *Fault) quirk() (Quirk, error) {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -103,7 +103,7 @@ func (h *Handler) serveFaults(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// addFault puts a fault in force.
+// addFault adds a fault.
 func (h *Handler) addFault(body io.Reader) error {
 	var f Fault
 	d := json.NewDecoder(body)

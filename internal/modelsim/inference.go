@@ -13,7 +13,7 @@ type inference struct {
 	prompts      []int      // tokens of each prompt
 	blocks       [][]uint64 // hashes of each prompt's blocks
 	choices      int        // answers to each prompt
-	limit        int        // output tokens of each answer at most
+	limit        int        // largest number of output tokens of each answer
 	limited      bool       // the request set the limit itself
 	stream       bool
 	includeUsage bool
@@ -32,7 +32,7 @@ const maxChoices = 128
 // object is a JSON object with exact keys; of duplicate keys the last value wins, as in the real servers.
 type object map[string]json.RawMessage
 
-// get decodes the field into dst, which it leaves alone when the field is absent or null.
+// get decodes the field into dst. If the field is absent or null, it leaves dst unchanged.
 func (o object) get(key string, dst any) error {
 	raw, ok := o[key]
 	if !ok || string(raw) == "null" {

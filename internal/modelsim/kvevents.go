@@ -14,11 +14,10 @@ import (
 	"github.com/weir-epp/weir/internal/zmtp"
 )
 
-// queued is the largest number of messages that wait for a subscriber; for a slower one, further messages are lost, as
-// with ZeroMQ.
+// queued is the largest number of messages waiting for a subscriber; further ones are lost, as with ZeroMQ.
 const queued = 1000
 
-// publisher publishes the changes of a KV cache as a vLLM's ZmqEventPublisher: a ZeroMQ PUB socket.
+// publisher publishes the changes of a KV cache like vLLM's ZmqEventPublisher: on a ZeroMQ PUB socket.
 type publisher struct {
 	listener net.Listener
 	block    int // tokens of a block
@@ -49,7 +48,7 @@ func publish(address string, block int) (*publisher, error) {
 	return p, nil
 }
 
-// close ends all connections, and returns when they have.
+// close ends all connections, and returns when they have ended.
 func (p *publisher) close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
@@ -70,7 +69,7 @@ func (p *publisher) serve(conn net.Conn) {
 		p.mu.Unlock()
 		return
 	}
-	p.to[conn] = nil // nothing before it has subscribed
+	p.to[conn] = nil // nothing before its subscription
 	p.mu.Unlock()
 	defer func() {
 		p.mu.Lock()
@@ -98,7 +97,7 @@ func (p *publisher) serve(conn net.Conn) {
 		if _, err := io.ReadFull(r, body); err != nil {
 			return
 		}
-		if len(body) == 1 && body[0] == 1 { // to all topics; this one has none
+		if len(body) == 1 && body[0] == 1 { // to all topics; these messages have none
 			p.mu.Lock()
 			p.to[conn] = messages
 			p.mu.Unlock()
@@ -141,7 +140,7 @@ func appendBatch(dst []byte, changes []engine.BlockChange, block int, now time.T
 	return append(dst, 0) // the rank
 }
 
-// appendEvent appends an event: blocks that were stored in a row, one that was removed, or all.
+// appendEvent appends an event: consecutive stored blocks, one removed block, or all cleared.
 func appendEvent(dst []byte, changes []engine.BlockChange, block int) []byte {
 	text := func(s string) { dst = append(append(dst, 0xa0|byte(len(s))), s...) }
 	hash := func(h uint64) { dst = binary.BigEndian.AppendUint64(append(dst, 0xcf), h) }
@@ -168,7 +167,7 @@ func appendEvent(dst []byte, changes []engine.BlockChange, block int) []byte {
 		} else {
 			hash(changes[0].Parent)
 		}
-		text("token_ids") // the simulated engine knows none: zeros
+		text("token_ids") // the simulated engine has none: zeros
 		dst = binary.BigEndian.AppendUint32(append(dst, 0xdd), uint32(len(changes)*block))
 		dst = append(dst, make([]byte, len(changes)*block)...)
 		text("block_size")

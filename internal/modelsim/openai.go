@@ -26,7 +26,7 @@ func (a *answer) openAIUsage(dst []byte) []byte {
 	dst = field(dst, "total_tokens", in+out)
 	dst = field(dst, "completion_tokens", out)
 	cached := a.cachedTokens()
-	if !a.details || cached == 0 { // as in vLLM, none is null
+	if !a.details || cached == 0 { // as in vLLM, null for none
 		return append(dst, `,"prompt_tokens_details":null}`...)
 	}
 	dst = append(dst, `,"prompt_tokens_details":{"cached_tokens":`...)

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/internal/splitmix"
 )
 
-// textBlocks returns the hashes of the blocks of a prompt, for the engine's cache: of its JSON in parts, as the tokens are
-// counted, or nil without a cache. salt tells apart prompts that must not share blocks.
+// textBlocks returns the hashes of a prompt's blocks for the engine's cache, from the parts of its JSON, split as
+// tokens are counted; nil without a cache. Prompts with different salts share no blocks.
 func (h *Handler) textBlocks(salt uint64, parts ...[]byte) []uint64 {
 	if !h.cfg.PrefixCaching {
 		return nil
@@ -27,7 +27,7 @@ func (h *Handler) textBlocks(salt uint64, parts ...[]byte) []uint64 {
 	return blocks
 }
 
-// idBlocks returns the hashes of the blocks of a prompt that is given as token IDs.
+// idBlocks returns the hashes of the blocks of a prompt in token IDs.
 func (h *Handler) idBlocks(salt uint64, ids []json.RawMessage) []uint64 {
 	if !h.cfg.PrefixCaching {
 		return nil

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Reset says where the server breaks the connection (HTTP/1.1) or the stream (HTTP/2) instead of answering.
+// Reset is the point at which the server breaks the connection (HTTP/1.1) or the stream (HTTP/2) instead of answering.
 type Reset uint8
 
-// The places of a reset.
+// The points of a reset.
 const (
 	NoReset            Reset = iota
 	ResetBeforeHeaders       // before any byte of the answer, without doing the work
 	ResetMidAnswer           // after the first token's data of a stream, or half of a whole body
 )
 
-// Quirk is a deviation in how an answer is delivered. The zero value is a plain answer.
+// Quirk is a deviation in the delivery of an answer. The zero value is a plain answer.
 type Quirk struct {
 	// Match selects the requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool

@@ -12,7 +12,7 @@ type Outcome uint8
 // The outcomes.
 const (
 	InFlight  Outcome = iota
-	Completed         // the whole answer was written, or is being written if it is large
+	Completed         // the whole answer was written, or a large one is being written
 	Failed            // answered 204 or an error, or reset, by a quirk or because the request was bad
 	Aborted           // the client left before its end
 )
@@ -34,12 +34,12 @@ type Record struct {
 	BodyBytes int         // the length of the whole body
 
 	Arrived    time.Time
-	FirstToken time.Time // when the token was written, or the body of an answer that is not a stream; zero before
+	FirstToken time.Time // when the token was written, or an unstreamed answer's body; zero before
 	Ended      time.Time // zero while in flight
 	Outcome    Outcome
 
-	// Prompt and Output are the engine's work for it, in tokens: the prompts, and all answers as far as they came
-	// before the client left. Zero while in flight, and without any work.
+	// Prompt and Output are the engine's work for it, in tokens: the prompts, and the parts of all answers made before
+	// the client left. Zero while in flight, and without any work.
 	Prompt, Output int
 }
 
@@ -64,7 +64,7 @@ func (l *recordLog) add(r Record) int {
 	return place
 }
 
-// change changes the record at the index, unless another one has replaced it.
+// change changes the record at the index, unless a newer record has replaced it.
 func (l *recordLog) change(place int, number uint64, change func(*Record)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,13 +14,13 @@ type runner struct {
 	core    *engine.Engine
 	choices map[engine.ID]choiceOf
 	timer   *time.Timer // nil until first needed
-	armed   time.Time   // the event that the timer is set to; zero if it is not set
+	armed   time.Time   // the time of the timer; zero if not set
 	closed  bool
 	watch   *watch
 
 	punctual bool // Config.Punctual
 
-	changed func([]engine.BlockChange) // told of changes of the KV cache; may be nil
+	changed func([]engine.BlockChange) // called with changes of the KV cache; may be nil
 
 	maxLoad, maxRunning int
 }
@@ -67,7 +67,7 @@ func (r *runner) start(jobs []engine.Job) *work {
 	return w
 }
 
-// abandon ends the rest of the work, whose client has left, and copies its counts into tokens.
+// abandon ends the rest of the work after its client left, and copies its counts into tokens.
 func (r *runner) abandon(w *work, tokens []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *runner) abandon(w *work, tokens []int) {
 }
 
 // await blocks until the work has more tokens than seen, or has ended, and copies the counts into seen. It reports
-// whether every sequence has ended; an error is the context's, and means that the client has left.
+// whether every sequence has ended. An error is the context's: the client has left.
 func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err error) {
 	for {
 		r.mu.Lock()
@@ -104,15 +104,15 @@ func (r *runner) await(ctx context.Context, w *work, seen []int) (done bool, err
 	}
 }
 
-// cachedOf copies the number of tokens of each sequence's prompt that the cache had. They are known from its first
-// token on.
+// cachedOf copies the number of cached tokens of each sequence's prompt, known from its first token on.the number of
+// cached tokens of each sequence's prompt. They are known from its first token on.
 func (r *runner) cachedOf(w *work, cached []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	copy(cached, w.cached)
 }
 
-// timerLateness is more than the runtime's timers are late on a machine that is not overloaded.
+// timerLateness is an upper bound on the lateness of the runtime's timers on a machine without overload.
 const timerLateness = 2 * time.Millisecond
 
 // wake is called by the timer.
@@ -157,7 +157,7 @@ func (r *runner) deliver(events []engine.Event) {
 	r.watch.poke()
 }
 
-// tellChanges tells the changes of the KV cache, if there are some.
+// tellChanges passes on the changes of the KV cache, if any.
 func (r *runner) tellChanges() {
 	if r.changed == nil {
 		return
@@ -167,7 +167,7 @@ func (r *runner) tellChanges() {
 	}
 }
 
-// watchBlocks lets changed be told of the changes of the KV cache. It must not block.
+// watchBlocks makes the runner call changed with the changes of the KV cache. changed must not block.
 func (r *runner) watchBlocks(changed func([]engine.BlockChange)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,7 +228,7 @@ func (r *runner) published() engine.Load {
 	return r.core.Published()
 }
 
-// close stops the timer; works that have not ended never will.
+// close stops the timer; unfinished works never end.
 func (r *runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

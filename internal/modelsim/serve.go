@@ -22,7 +22,7 @@ type visit struct {
 	delivery
 }
 
-// infer serves one inference request; this is the only place that counts its end.
+// infer serves one inference request. Only infer counts its end.
 func (h *Handler) infer(w http.ResponseWriter, r *http.Request, api api) {
 	v := visit{h: h, api: api, number: h.started.Add(1), outcome: Failed}
 	v.delivery = delivery{w: w, ctx: r.Context(), quirk: &plain}
@@ -86,7 +86,7 @@ func (v *visit) work(body []byte) {
 		}
 	}
 	work := v.h.runner.start(jobs)
-	// Whatever happens, the engine's work ends here.
+	// The engine's work ends here in any case.
 	defer v.h.runner.abandon(work, a.tokens)
 	if in.stream {
 		err = v.stream(a, work)

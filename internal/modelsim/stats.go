@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Stats is the state of the model server. Each request that has Started is Completed, Failed, Aborted or InFlight.
+// Stats is the state of the model server. Each Started request is Completed, Failed, Aborted or InFlight.
 type Stats struct {
 	Started, Completed, Failed, Aborted uint64 // inference requests since the start
 
@@ -23,10 +23,10 @@ type Stats struct {
 	MaxLoad          int // the maximum of running and waiting together
 
 	KVUsage         float64 // 0 to 1
-	MaxKVTokens     int     // the most tokens that were in the KV cache at once, in whole blocks
+	MaxKVTokens     int     // the largest number of tokens in the KV cache so far, in whole blocks
 	GeneratedTokens uint64
-	PromptTokens    uint64 // of the sequences that have run, and of these
-	CachedTokens    uint64 // those that the KV cache had
+	PromptTokens    uint64 // of the sequences that have run
+	CachedTokens    uint64 // of PromptTokens, the cached ones
 	Preemptions     uint64
 }
 
@@ -120,7 +120,7 @@ func (v *visit) firstToken() {
 	v.h.log.change(v.place, v.number, func(r *Record) { r.FirstToken = now })
 }
 
-// published returns Stats with the load that the engine publishes.
+// published returns Stats with the engine's published load.
 func (h *Handler) published() Stats {
 	if h.cfg.Instant {
 		return h.Stats()

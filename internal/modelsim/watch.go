@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// watch wakes the waiters for a change of the statistics. A change no request waits for costs one atomic load.
+// watch wakes the waiters for a change of the statistics. Without waiters a change costs one atomic load.
 type watch struct {
 	watchers atomic.Int32
 	mu       sync.Mutex
@@ -16,7 +16,7 @@ type watch struct {
 
 func newWatch() *watch { return &watch{changed: make(chan struct{})} }
 
-// poke says that something changed; the change itself comes first.
+// poke announces a change, which must come first.
 func (w *watch) poke() {
 	if w.watchers.Load() == 0 {
 		return

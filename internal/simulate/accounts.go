@@ -11,7 +11,7 @@ import (
 type accounts struct {
 	all    tally
 	flows  map[string]*tally
-	order  []string // of the flows' first arrivals
+	order  []string // flows by first arrival
 	ended  int
 	last   time.Time // when the last answer ended
 	held   []int     // by engine
@@ -23,13 +23,13 @@ type accounts struct {
 // tally is the counts of some requests.
 type tally struct {
 	arrived, ok                  int
-	tooLong                      int // requests that no engine can take; they are not offered
+	tooLong                      int // requests too long for every engine; they are not offered
 	outcomes                     [dispatch.NumOutcomes]int
-	prompt, cached, output, cost int64 // of those that are ok
+	prompt, cached, output, cost int64 // of the successful ones
 	wait, ttft, total, perOutput histogram
 }
 
-// mostFlows is the number of flows that are counted one by one. The others are counted as one.
+// mostFlows is the number of flows counted one by one. The others are counted as one.
 const (
 	mostFlows  = 1000
 	otherFlows = "other flows"
@@ -87,7 +87,7 @@ func (a *accounts) rejected(o dispatch.Outcome, flow string) {
 // use is the usage of a request.
 type use struct {
 	cached, output int   // tokens
-	cost           int64 // as it was charged
+	cost           int64 // as charged
 	service        int64 // as the timeline counts it
 }
 
@@ -122,7 +122,7 @@ func (a *accounts) finished(v *visit, at time.Time, u use) {
 	}
 }
 
-// pass is called before time goes on.
+// pass is called before time advances.
 func (a *accounts) pass(at time.Time, s *simulation) {
 	a.series.pass(at.Sub(epoch), a.held, s.machine.Waiting())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// affinity is the index of prompts, asked and told as extproc does. Nil: the configuration has none.
+// affinity is the prefix index, used as extproc uses it. Nil: the configuration has none.
 type affinity struct {
 	index   *prefix.Index
 	scope   request.AffinityScope
@@ -18,8 +18,8 @@ type affinity struct {
 	ids     []scheduling.EndpointID
 }
 
-// newAffinity returns the affinity of a configuration for the engines; nil if it is not by prefixes. watched is set if first
-// tokens are seen.
+// newAffinity returns a configuration's affinity for the engines; nil unless it is by prefixes. watched means that Weir
+// sees first tokens.
 func newAffinity(cfg *request.Affinity, engines []prefix.Endpoint, blockTokens int, watched bool) *affinity {
 	if cfg.Mode != request.AffinityPrefix {
 		return nil
@@ -29,8 +29,8 @@ func newAffinity(cfg *request.Affinity, engines []prefix.Endpoint, blockTokens i
 	return a
 }
 
-// prompt returns a request's prompt as the index sees it: blocks of the length of package body's, of the text that its
-// hashes stand for. tokens is the prompt's length as it is estimated.
+// prompt returns a request's prompt in the index's form: blocks of package body's length, of the text behind its
+// hashes. tokens is the prompt's estimated length.
 func (a *affinity) prompt(r *Request, tokens int64) body.Blocks {
 	p := body.Blocks{Bytes: uint32(r.Prompt * BytesPerToken), Tokens: tokens, Flow: textHash(r.Flow)}
 	key := splitmix.Mix(1)
@@ -55,7 +55,7 @@ func (a *affinity) prompt(r *Request, tokens int64) body.Blocks {
 	return p
 }
 
-// rate asks for the endpoints that have a request's prompt, before it is offered.
+// rate looks up the endpoints with a request's prompt, before the request is offered.
 func (a *affinity) rate(v *visit, query *scheduling.Query) {
 	tokens := int64(v.asked.Prompt)
 	if v.charge != nil && v.charge.Estimated().Input > 0 {
@@ -72,8 +72,8 @@ func (a *affinity) rate(v *visit, query *scheduling.Query) {
 	v.query = query
 }
 
-// granted notes that a request goes to the endpoint of its grant, and returns how many of its tokens a charge may take for
-// cached there.
+// granted notes that a request goes to its granted endpoint, and returns the number of its tokens that a charge may
+// count as cached there.
 func (a *affinity) granted(v *visit) (cached int64) {
 	if v.query == nil {
 		return 0
@@ -82,14 +82,14 @@ func (a *affinity) granted(v *visit) (cached int64) {
 	return v.placed.Believed()
 }
 
-// failed takes a prompt out again that no engine has read to its end.
+// failed removes a prompt that no engine has read to its end.
 func (a *affinity) failed(v *visit) {
 	if v.query != nil {
 		a.index.TakeBack(v.placed)
 	}
 }
 
-// reported notes the tokens that an engine has reported as cached, if Weir reads usage.
+// reported notes the cached tokens reported by an engine, if Weir reads usage.
 func (a *affinity) reported(v *visit, cached int, by extproc.UsageWay) {
 	if v.query != nil && by != extproc.UsageNone {
 		a.index.Report(v.placed, int64(cached))

@@ -6,13 +6,13 @@ import (
 	"github.com/weir-epp/weir/internal/heap"
 )
 
-// agenda is when each engine does something next.
+// agenda has the time of each engine's next event.
 type agenda struct {
 	all  []due // by engine
 	heap heap.Heap[*due]
 }
 
-// due is when one engine does something next.
+// due is the time of one engine's next event.
 type due struct {
 	at     time.Time
 	engine int
@@ -37,7 +37,7 @@ func newAgenda(engines int) *agenda {
 	return a
 }
 
-// first returns the engine that is next; ok is false if nothing will happen.
+// first returns the engine with the next event; ok is false if there is none.
 func (a *agenda) first() (engine int, at time.Time, ok bool) {
 	if a.heap.Len() == 0 {
 		return 0, time.Time{}, false
@@ -46,7 +46,7 @@ func (a *agenda) first() (engine int, at time.Time, ok bool) {
 	return d.engine, d.at, true
 }
 
-// set sets when an engine does something next; ok is false for never.
+// set sets the time of an engine's next event; ok is false for never.
 func (a *agenda) set(engine int, at time.Time, ok bool) {
 	d := &a.all[engine]
 	known := a.heap.Contains(d)

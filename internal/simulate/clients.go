@@ -57,7 +57,7 @@ func (c *Client) prefixName(n int) string {
 	return "own " + c.name(n)
 }
 
-// popularity returns the sums of the groups' shares, by group; nil if all have the same.
+// popularity returns the cumulative sums of the groups' shares; nil if all are equal.
 func (p *Prefix) popularity() []float64 {
 	if p.Zipf == 0 {
 		return nil
@@ -78,7 +78,7 @@ func textHash(text string) uint64 {
 	return h.Sum64()
 }
 
-// merged is the requests of several senders in the order of their arrival.
+// merged is the requests of several senders in order of arrival.
 type merged struct {
 	senders []*sender // sorted by their next request
 	length  time.Duration
@@ -103,30 +103,30 @@ func (m *merged) Next() (Request, error) {
 		m.senders = m.senders[1:]
 		return r, nil
 	}
-	// It goes behind those that send before it.
+	// It goes behind the senders with earlier requests.
 	to, _ := slices.BinarySearchFunc(m.senders[1:], s, (*sender).compare)
 	copy(m.senders, m.senders[1:1+to])
 	m.senders[to] = s
 	return r, nil
 }
 
-// sender is a flow that sends.
+// sender is one flow's source of requests.
 type sender struct {
 	*Client
 	flow       string
 	index      int
 	block      int
 	until      time.Duration
-	prefix     uint64    // hash of what the blocks of its prefix have in common
+	prefix     uint64    // common hash of its prefix's blocks
 	popularity []float64 // sums, by group; nil: even
 	rng        *rand.Rand
 
-	active time.Duration // for how long it has been sending
+	active time.Duration // time spent sending so far
 	next   time.Duration // when its next request arrives
-	burst  int64         // requests of the present burst that are left
+	burst  int64         // requests left in the current burst
 	sent   int64
-	begun  int64  // of a closed loop: requests that follow no other
-	number uint64 // of its last block that nobody shares
+	begun  int64  // of a closed loop: requests that begin one
+	number uint64 // of its last unshared block
 }
 
 func (s *sender) compare(other *sender) int {
@@ -140,7 +140,7 @@ func (s *sender) advance() bool {
 	}
 	if s.InFlight > 0 {
 		if s.begun == s.InFlight || s.From.Std() >= s.until {
-			return false // the others follow answers
+			return false // further ones follow answers
 		}
 		s.begun++
 		s.sent++
@@ -168,7 +168,7 @@ func (s *sender) advance() bool {
 	return s.next < s.until
 }
 
-// make makes the request that arrives next.
+// make makes the next request.
 func (s *sender) make() Request {
 	r := Request{
 		At: s.next, Flow: s.flow, Tier: s.Tier, Class: s.Class, Tenant: s.Tenant, Role: s.Role, User: s.User, MaxOutput: int(s.MaxOutput),
@@ -197,7 +197,7 @@ func (s *sender) make() Request {
 	return r
 }
 
-// again returns the request that follows one that has ended, if there is one.
+// again returns the request that follows an ended one, if any.
 func (s *sender) again(at time.Duration) (r Request, ok bool) {
 	if at >= s.until || s.Requests > 0 && s.sent >= s.Requests {
 		return Request{}, false
@@ -208,13 +208,13 @@ func (s *sender) again(at time.Duration) (r Request, ok bool) {
 	return r, true
 }
 
-// loops are the requests that follow others, in the order of their arrival.
+// loops are the requests that follow others, in order of arrival.
 type loops struct{ requests []Request }
 
-// afterRejection is the time after which a rejected request of a flow with InFlight is followed by another.
+// afterRejection is the time from a rejection to the next request of a flow with InFlight.
 const afterRejection = time.Second
 
-// follow adds the request that follows one, which has ended, if there is one.
+// follow adds the request that follows an ended one, if any.
 func (l *loops) follow(ended *Request, at time.Duration) {
 	if ended.loop == nil {
 		return

@@ -9,15 +9,15 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// Clients are how the clients of a recording behave under another configuration.
+// Clients is the assumed behavior of a recording's clients under another configuration.
 type Clients string
 
 const (
-	// ClientsAuto takes each flow's clients for a closed loop where its arrivals look like one.
+	// ClientsAuto assumes a closed loop for each flow whose arrivals look like one.
 	ClientsAuto Clients = "auto"
-	// ClientsOpen has all requests arrive when they did.
+	// ClientsOpen makes all requests arrive at their recorded times.
 	ClientsOpen Clients = "open"
-	// ClientsClosed has each client send its next request when the one before has ended.
+	// ClientsClosed makes each client send its next request when the one before has ended.
 	ClientsClosed Clients = "closed"
 )
 
@@ -31,37 +31,37 @@ func ParseClients(name string) (Clients, error) {
 }
 
 // A closed loop shows in a recording: a request of the flow arrives when another one has ended, so the number of its
-// requests that wait or run hardly changes. These are the limits of what is taken for one.
+// waiting and running requests hardly changes. These are the limits for recognizing one.
 const (
 	loopRequests   = 3    // times the clients: the least number of requests
 	leastLoop      = 20   // the least number of requests in any case
 	loopDispersion = 0.25 // the largest variance of the number of its requests over their mean number; 1 at random arrivals
 	loopThinking   = 0.25 // the largest mean pause, as a part of the mean time from arrival to end
-	loopRefused    = 0.05 // the largest part of its requests that were rejected as they came
+	loopRefused    = 0.05 // the largest part of its requests that were rejected on arrival
 	loopSilence    = time.Second
-	loopIdle       = 3  // times its mean cycle, after which a client that sent no more is taken to have left
-	loopPause      = 10 // times its mean pause, before which a client is taken to be about to send
+	loopIdle       = 3  // times its mean cycle: a client that is silent for longer has left
+	loopPause      = 10 // times its mean pause: a client that is silent for less is about to send
 	leastPause     = 10 * time.Millisecond
-	loopOverlap    = 10 * time.Millisecond // the longest time after a client's next request at which Weir sees the end of its answer
+	loopOverlap    = 10 * time.Millisecond // the longest delay of an answer's end behind its client's next request
 )
 
-// crowd is clients of one flow that send a request when the one before has ended, in a time in which the flow had no longer
-// pause.
+// crowd is the clients of one flow, in a period without a longer pause of the flow. Each sends a request when the one
+// before has ended.
 type crowd struct {
-	requests []*recording.Visit // in the order in which they were sent
+	requests []*recording.Visit // by sending
 	pauses   []time.Duration    // between an end and the next request
-	next     int                // index of the request that is sent next; it starts again at the end
-	paused   int                // index of the pause that is taken next
+	next     int                // index of the next request to send; wraps around
+	paused   int                // index of the next pause to take
 }
 
-// client is one of them, or nil for requests that arrive when they did.
+// client is one client of a crowd, or nil for requests that arrive at their recorded times.
 type client struct {
 	crowd *crowd
-	until time.Time // the last time at which it sends one, of the recording
+	until time.Time // the last time of sending, in the recording
 }
 
-// follow returns the request that a client sends after one that ended now, and when; ok is false if it sends none. Times are
-// those of the recording.
+// follow returns the client's next request after one that ended now, and its time; ok is false if there is none. Times
+// are the recording's.
 func (c *client) follow(now time.Time, rejected bool) (of *recording.Visit, at time.Time, ok bool) {
 	if c == nil || len(c.crowd.requests) == 0 {
 		return nil, time.Time{}, false
@@ -83,8 +83,8 @@ func (c *client) follow(now time.Time, rejected bool) (of *recording.Visit, at t
 	return of, at, true
 }
 
-// loopsOf finds the clients of a recording. begins has the clients of the requests that begin a loop, and follows the
-// requests that are sent in one.
+// loopsOf finds the clients of a recording. begins has the clients by the request that begins their loop, and follows
+// the further requests of loops.
 func loopsOf(h *recording.History, clients Clients) (begins map[*recording.Visit]*client, follows map[*recording.Visit]bool) {
 	begins, follows = map[*recording.Visit]*client{}, map[*recording.Visit]bool{}
 	if clients == ClientsOpen {
@@ -106,18 +106,19 @@ func loopsOf(h *recording.History, clients Clients) (begins map[*recording.Visit
 	return begins, follows
 }
 
-// phase is requests of a flow without a longer pause between them, and the chains of those that may be of one client each:
-// in a chain, each request arrives after the one before has ended, the latest one that has no successor yet.
+// phase is requests of a flow without a longer pause between them, in chains that may be one client's each. In a chain,
+// each request follows the one that ended last before it and has no successor yet.
 type phase struct {
 	visits []*recording.Visit
 	chains [][]*recording.Visit
 	of     []int // the chain of each visit
 	pauses []time.Duration
-	// Sums over the arrivals after as many as there are chains: of the flow's requests that wait or run, and of their squares.
+	// Sums over the arrivals, without the first ones, as many as chains: of the flow's waiting and running requests,
+	// and of their squares.
 	present, squares, counted float64
 	inside                    time.Duration // mean time from the arrival to the end
 	refused                   int           // as they came
-	until                     time.Time     // when its clients stopped
+	until                     time.Time     // when its clients left
 }
 
 // phasesOf returns the phases of a flow.
@@ -150,10 +151,10 @@ func meanInside(visits []*recording.Visit) time.Duration {
 	return sum / time.Duration(max(1, n))
 }
 
-// newPhase makes the chains. to is when the next phase begins, or the recording ends.
+// newPhase makes the chains. to is the begin of the next phase, or the end of the recording.
 func newPhase(visits []*recording.Visit, to time.Time) *phase {
 	p := &phase{visits: visits, of: make([]int, len(visits)), inside: meanInside(visits)}
-	ends := make([]int, 0, len(visits)) // indexes of those that ended, by their ends
+	ends := make([]int, 0, len(visits)) // indexes of the ended ones, by end
 	for i, v := range visits {
 		if !v.Ended.IsZero() {
 			ends = append(ends, i)
@@ -164,7 +165,7 @@ func newPhase(visits []*recording.Visit, to time.Time) *phase {
 		p.of[i] = -1
 	}
 	slices.SortStableFunc(ends, func(a, b int) int { return visits[a].Ended.Compare(visits[b].Ended) })
-	var idle []int // chains, the one whose request ended last at the end
+	var idle []int // chains by the end of their last request
 	var present []float64
 	ended := 0
 	overlap := min(loopOverlap, p.inside/4)
@@ -194,8 +195,8 @@ func newPhase(visits []*recording.Visit, to time.Time) *phase {
 	return p
 }
 
-// stops returns when the clients stopped: with their last request, if an end after it was not followed by another one in time;
-// otherwise they had not at this time.
+// stops returns the time at which the clients left: their last request, if an answer ended after it without a further
+// request in time; otherwise to, since they had not left.
 func (p *phase) stops(to time.Time) time.Time {
 	last := p.visits[len(p.visits)-1].At
 	due := to.Add(-max(leastPause, loopPause*p.pause()))
@@ -216,7 +217,7 @@ func (p *phase) pause() time.Duration {
 	return sum / time.Duration(max(1, len(p.pauses)))
 }
 
-// cycle returns the mean time from a request to the next one of the same client.
+// cycle returns the mean time from a request to its client's next one.
 func (p *phase) cycle() time.Duration { return p.inside + p.pause() }
 
 // isLoop reports whether the arrivals look like a closed loop.
@@ -248,7 +249,7 @@ func (p *phase) add(begins map[*recording.Visit]*client, follows map[*recording.
 		}
 	}
 	for _, chain := range p.chains {
-		if !chain[0].Present { // of those, not everything is known
+		if !chain[0].Present { // such requests are not wholly known
 			w.requests = append(w.requests, chain[0])
 		}
 	}

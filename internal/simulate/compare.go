@@ -14,36 +14,37 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// ComparisonSchema is the version of a Comparison as JSON. It rises with an incompatible change.
+// ComparisonSchema is the version of Comparison's JSON. It rises with an incompatible change.
 const ComparisonSchema = 1
 
-// Comparison is what would change for the flows of a recording under other configurations.
+// Comparison has the changes for a recording's flows under other configurations.
 type Comparison struct {
 	Schema    int              `json:"schema"`
 	Recording RecordingFigures `json:"recording"`
-	// Error is how far a simulation of the recorded configuration is from what happened; nil if nothing was simulated.
+	// Error is the distance of a simulation of the recorded configuration from the recording; nil if nothing was
+	// simulated.
 	Error *PredictionError `json:"error,omitempty"`
 	// Configurations has at least one: without others, the recorded one.
 	Configurations []Outlook `json:"configurations"`
 	Notes          []string  `json:"notes"`
 }
 
-// RecordingFigures describe a recording.
+// RecordingFigures has the figures of a recording.
 type RecordingFigures struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
 	Requests int       `json:"requests"`
-	// Grants is the number of grants in it. Its replay has reproduced all of them.
+	// Grants is its number of grants. Its replay has reproduced all of them.
 	Grants int `json:"grants"`
-	// RefusedEarly is the number of requests that were refused before they came to the queue. They are not among Requests.
+	// RefusedEarly is the number of requests refused before the queue. They are not among Requests.
 	RefusedEarly int `json:"refusedEarly"`
-	// Unit is that of work: tokens or requests.
+	// Unit is the unit of work: tokens or requests.
 	Unit string `json:"unit"`
 }
 
-// PredictionError is the largest error of a flow, and the flow that has it: of its share in percentage points, and of its
-// median wait in percent, where a wait below 10 ms counts as 10 ms. Flows with fewer than 20 grants count only if there are
-// no others.
+// PredictionError is the largest error of a flow's share, in percentage points, and of a flow's median wait, in
+// percent, each with the flow's name. A wait below 10 ms counts as 10 ms. Flows with fewer than 20 grants count only if
+// there are no others.
 type PredictionError struct {
 	SharePoints float64 `json:"sharePoints"`
 	ShareFlow   string  `json:"shareFlow"`
@@ -56,22 +57,22 @@ const (
 	leastGrants = 20
 )
 
-// Outlook is what would change under one configuration.
+// Outlook has the changes under one configuration.
 type Outlook struct {
 	Name string `json:"name"`
-	// AsRecorded is true for the configuration of the recording: what happened is what its replay came to.
+	// AsRecorded is true for the recorded configuration: its figures are the recording's own, not a simulation's.
 	AsRecorded bool `json:"asRecorded"`
-	// Similar is the number of requests whose time at their engine was that of a similar one.
+	// Similar is the number of requests that took a similar request's time at their engine.
 	Similar int `json:"similar"`
-	// Flows are those with the largest changes, then the others as one, and All is all of them.
+	// Flows are the flows with the largest changes, then the others as one. All is all flows together.
 	Flows []FlowChange `json:"flows"`
 	All   FlowChange   `json:"all"`
 }
 
-// FlowChange is what would change for one flow.
+// FlowChange has the changes for one flow.
 type FlowChange struct {
 	Flow string `json:"flow"`
-	// Clients are how its clients were taken to behave: open, closed or mixed; "" for several flows.
+	// Clients is the assumed behavior of its clients: open, closed or mixed; "" for several flows.
 	Clients string      `json:"clients,omitempty"`
 	Before  FlowFigures `json:"before"`
 	After   FlowFigures `json:"after"`
@@ -80,36 +81,36 @@ type FlowChange struct {
 	ErrorPercent float64 `json:"errorPercent"`
 }
 
-// FlowFigures are those of a flow within the time of the recording. Waits are in seconds, of the granted requests.
+// FlowFigures are a flow's figures within the time of the recording. Waits are in seconds, of granted requests.
 type FlowFigures struct {
 	Requests     int     `json:"requests"`
 	Granted      int     `json:"granted"`
 	Rejected     int     `json:"rejected"`
-	Left         int     `json:"left"` // their clients left before they were granted
+	Left         int     `json:"left"` // their clients left before a grant
 	SharePercent float64 `json:"sharePercent"`
 	WaitP50      float64 `json:"waitP50Seconds"`
 	WaitP95      float64 `json:"waitP95Seconds"`
 }
 
-// CompareOptions are those of Compare.
+// CompareOptions are the options of Compare.
 type CompareOptions struct {
 	Configs  []RecordedOptions // Name, Config and Machine of each
 	Clients  Clients
 	Seed     uint64
-	Flows    int // the number of flows that are shown one by one
+	Flows    int // the number of flows shown one by one
 	Progress func(part float64)
 }
 
-// comparing is a comparison under way.
+// comparing is the state of a running comparison.
 type comparing struct {
 	*CompareOptions
 	before    *window
 	simulated *window // the recorded configuration; nil if nothing was simulated
 	clients   map[string]string
-	part      int // configurations that are done
+	part      int // number of configurations done
 }
 
-// Compare asks what the configurations would have made of a recording. Without any, it says what happened.
+// Compare runs a recording's arrivals with other configurations. Without any, it returns the recording's figures.
 func Compare(o *CompareOptions, h *recording.History) (*Comparison, error) {
 	c := &comparing{CompareOptions: o, before: happened(h), clients: clientsOf(h, o.Clients)}
 	out := &Comparison{Schema: ComparisonSchema, Configurations: []Outlook{}, Notes: []string{}}
@@ -145,7 +146,7 @@ func Compare(o *CompareOptions, h *recording.History) (*Comparison, error) {
 	return out, nil
 }
 
-// run simulates a configuration, unless it is that of the recording and the simulation would be of no use.
+// run simulates a configuration, unless it is the recorded one and no simulation is needed.
 func (c *comparing) run(one RecordedOptions, h *recording.History) (*recorded, error) {
 	one.Clients, one.Seed = c.Clients, c.Seed
 	if c.Progress != nil {
@@ -159,7 +160,7 @@ func (c *comparing) run(one RecordedOptions, h *recording.History) (*recorded, e
 	return r, err
 }
 
-// isRecorded reports whether the configuration is that of the recording, in everything that decides.
+// isRecorded reports whether the configuration decides exactly like the recorded one.
 func (r *recorded) isRecorded() bool {
 	if len(r.history.Configs) > 0 || !r.charged && unitOf(r.history) == unitTokens {
 		return false
@@ -170,7 +171,7 @@ func (r *recorded) isRecorded() bool {
 	text := func(d dispatch.Config, s scheduling.Config) []byte {
 		text, err := json.Marshal([]any{d, s})
 		if err != nil {
-			panic(err) // there is nothing in it that JSON does not know
+			panic(err) // JSON can encode all of it
 		}
 		return text
 	}
@@ -232,7 +233,7 @@ func (c *comparing) errorOf(before, simulated *windowed) (points, percent float6
 	return math.Abs(s.SharePercent - b.SharePercent), 100 * math.Abs(s.WaitP50-b.WaitP50) / max(b.WaitP50, leastWait.Seconds())
 }
 
-// outlook returns what changes; r is nil for the recorded configuration.
+// outlook returns the changes; r is nil for the recorded configuration.
 func (c *comparing) outlook(name string, r *recorded) Outlook {
 	out, after := Outlook{Name: name, AsRecorded: r == nil || r.isRecorded()}, c.before
 	if !out.AsRecorded {
@@ -282,7 +283,7 @@ func (c *comparing) outlook(name string, r *recorded) Outlook {
 	return out
 }
 
-// shareChange returns the change of the share in tenths of a percentage point, as it is shown.
+// shareChange returns the change of the share in tenths of a percentage point, as shown.
 func (f *FlowChange) shareChange() int {
 	return int(math.Abs(math.Round(10*(f.After.SharePercent-f.Before.SharePercent))) + 0.5)
 }
@@ -290,7 +291,7 @@ func (f *FlowChange) shareChange() int {
 // waitChange returns the change of the median wait in seconds.
 func (f *FlowChange) waitChange() float64 { return math.Abs(f.After.WaitP50 - f.Before.WaitP50) }
 
-// figures returns the figures of a flow, as a part of this work.
+// figures returns a flow's figures; work is the whole for its share.
 func (t *windowed) figures(work int64) FlowFigures {
 	f := FlowFigures{
 		Requests: t.requests, Granted: t.granted, Rejected: t.rejected, Left: t.left,

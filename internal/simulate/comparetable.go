@@ -16,14 +16,14 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// How the clients of a flow were taken to behave.
+// The values of FlowChange.Clients.
 const (
 	clientsOpen   = "open"
 	clientsClosed = "closed"
 	clientsMixed  = "mixed"
 )
 
-// clientsOf returns how the clients of each flow are taken to behave.
+// clientsOf returns the assumed behavior of each flow's clients.
 func clientsOf(h *recording.History, clients Clients) map[string]string {
 	begins, follows := loopsOf(h, clients)
 	of := map[string]string{}
@@ -40,7 +40,7 @@ func clientsOf(h *recording.History, clients Clients) map[string]string {
 	return of
 }
 
-// missing says what a configuration lacks that requests of the recording name.
+// missing returns notes on names in the recording's requests that the configuration lacks.
 func (r *recorded) missing(name string) (notes []string) {
 	known := map[string]bool{}
 	tiers := r.machine.Config().Queue.Tiers
@@ -66,7 +66,7 @@ func (r *recorded) missing(name string) (notes []string) {
 	return notes
 }
 
-// notes says what the figures rest on.
+// notes returns the assumptions behind the figures.
 func (c *comparing) notes(h *recording.History, out *Comparison) (notes []string) {
 	if h.Refused > 0 {
 		notes = append(notes, fmt.Sprintf("%d requests were refused before they came to the queue; they are left out", h.Refused))
@@ -99,7 +99,7 @@ func (c *comparing) notes(h *recording.History, out *Comparison) (notes []string
 	return append(notes, "requests take their recorded times at engines, as if more of them at once made no engine slower")
 }
 
-// behaving returns the flows whose clients behave like that.
+// behaving returns the flows with this behavior of their clients.
 func (c *comparing) behaving(clients string) (flows []string) {
 	for _, flow := range c.flows() {
 		if c.clients[flow] == clients {
@@ -155,7 +155,7 @@ func (c *Comparison) Write(w io.Writer) error {
 	return err
 }
 
-// table returns a table of what changes.
+// table returns a table of the changes.
 func (o *Outlook) table(unit string) string {
 	change := func(before, after string) string { return before + " → " + after }
 	title, errors := o.Name, "error"

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// decider is the deciding part, as epp makes it, with a clock.
+// decider is the deciding part, made as in epp, with a clock.
 type decider struct {
 	machine   *dispatch.Machine
 	board     *scheduling.Board
@@ -27,18 +27,18 @@ type decider struct {
 	lowered  []lowered
 }
 
-// lowered is a request that costs less, because its engine is taken to have a part of its prompt cached.
+// lowered is a request charged less, because part of its prompt is expected in its engine's cache.
 type lowered struct {
 	of   *dispatch.Waiter
 	cost fairqueue.Cost
 }
 
-// lower has the charge of a request, which was granted in the present event, corrected after it.
+// lower notes a lower charge for a request granted in the current event; correct applies it.
 func (d *decider) lower(of *dispatch.Waiter, cost fairqueue.Cost) {
 	d.lowered = append(d.lowered, lowered{of, cost})
 }
 
-// correct corrects the charges that were lowered. Each is an event, which may let others go.
+// correct applies the lower charges. Each correction is an event, which may release other requests.
 func (d *decider) correct(carryOut func()) {
 	for i := 0; i < len(d.lowered); i++ {
 		d.trueUp(d.lowered[i].of.Granted(), d.lowered[i].cost)
@@ -47,10 +47,10 @@ func (d *decider) correct(carryOut func()) {
 	d.lowered = d.lowered[:0]
 }
 
-// mostRecorded is the most bytes that a recording of a simulation takes before it loses its beginning.
+// mostRecorded is the size in bytes beyond which a simulation's recording loses its beginning.
 const mostRecorded = 1 << 30
 
-// record begins to record, before the first event.
+// record starts recording, before the first event.
 func (d *decider) record(cfg *dispatch.Config) error {
 	format, err := recording.NewFormat(placement.On(nil))
 	if err != nil {
@@ -147,8 +147,8 @@ func (d *decider) make(cfg *dispatch.Config, placing scheduling.Config, seed uin
 	return nil
 }
 
-// confirm ends an event: it answers the machine's question whether the clients of preemptors are still there, and records
-// the verdicts.
+// confirm ends an event: it confirms to the machine that the preemptors' clients are still there, and records the
+// verdicts.
 func (d *decider) confirm() {
 	for d.machine.Preemptor() != nil {
 		if d.recorder != nil {
@@ -161,7 +161,7 @@ func (d *decider) confirm() {
 	}
 }
 
-// setTimer sets the timer as the controller does: it only moves it forward.
+// setTimer sets the timer like the controller: it only moves it forward.
 func (d *decider) setTimer() {
 	left, waits := d.machine.Next(d.now)
 	if !waits {

@@ -10,9 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Estimates determine the charges of requests before their end, where costs are tokens. The final cost is what a
-// request has used. The zero value, "learned", is what epp does: its own estimate at the grant. The others are for
-// comparison:
+// Estimates determine the charges of requests before their end, if costs are tokens. The final cost is the actual
+// usage. The zero value, "learned", charges epp's own estimate at the grant. The others are for comparison:
 //
 //   - "exact" is the cost itself: an oracle of lengths.
 //   - "within-50%" is the prompt and a length of the answer that is drawn evenly between 50 % less and 50 % more.
@@ -20,7 +19,7 @@ import (
 //     prediction).
 //   - "late" is nothing at the grant, and everything at the end, as schedulers do that learn of usage when it is reported.
 //
-// With the second and the third an answer that becomes longer than its estimate is charged on, token by token.
+// With the second and the third, an answer longer than its estimate is charged further, token by token.
 type Estimates struct {
 	kind   estimatesKind
 	within int // percent
@@ -63,7 +62,7 @@ type charging struct {
 	rng *rand.Rand
 }
 
-// begin returns the charge of a request at the grant, and the length of the answer that it is for.
+// begin returns a request's charge at the grant, and the charged length of its answer.
 func (c *charging) begin(r *Request, w *estimate.Weights) (cost fairqueue.Cost, output int) {
 	switch c.of.kind {
 	case around:
@@ -79,7 +78,7 @@ func (c *charging) begin(r *Request, w *estimate.Weights) (cost fairqueue.Cost, 
 	return costOf(w, r.Prompt, output), output
 }
 
-// follows reports whether answers are charged on as they grow.
+// follows reports whether growing answers are charged further.
 func (c *charging) follows() bool {
 	return c.of.kind == around && c.of.within > 0 || c.of.kind == streamed
 }

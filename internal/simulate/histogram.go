@@ -13,7 +13,7 @@ type histogram struct {
 	most   time.Duration
 }
 
-// fineBits is the number of bits by which a bucket is chosen within its octave.
+// fineBits is the number of bits that choose a bucket within its octave.
 const fineBits = 7
 
 func bucketOf(d time.Duration) int {
@@ -66,7 +66,7 @@ func (h *histogram) mean() time.Duration {
 	return h.sum / time.Duration(h.n)
 }
 
-// quantile returns the value that at least the given thousandth parts of the durations do not exceed, 0 if there are none.
+// quantile returns the smallest value not exceeded by the given thousandths of the durations; 0 if there are none.
 func (h *histogram) quantile(thousandths uint64) time.Duration {
 	if h.n == 0 {
 		return 0

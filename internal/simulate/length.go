@@ -46,7 +46,7 @@ func (l Length) given() bool { return l.to > 0 }
 // mostMeans bounds an exponential length, in means. All but one in 1e19 are shorter.
 const mostMeans = 45
 
-// most returns a length that draw never exceeds; 0 if none was stated.
+// most returns an upper bound on draw; 0 if no length was stated.
 func (l Length) most() int {
 	if l.mean > 0 {
 		return min(l.to, mostMeans*l.mean)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Median returns a report of several runs of one configuration, which differ in their seeds: each figure is the median of
-// theirs, the lower one of the two in the middle if their number is even. Flows are those that the first run has, figures of
-// engines and the timeline are the first run's. There is at least one.
+// Median returns the report on one or more runs of one configuration with different seeds. Each figure is the median,
+// the lower of the middle two if the number is even. The flows, the engines' figures and the timeline are the first
+// run's.
 func Median(runs []*Report) *Report {
 	r := *runs[0]
 	r.Runs = len(runs)
@@ -37,7 +37,7 @@ func Median(runs []*Report) *Report {
 	return &r
 }
 
-// median returns the median of a value of each of the list.
+// median returns the median of a value over the list.
 func median[T any, V cmp.Ordered](list []T, of func(T) V) V {
 	values := make([]V, 0, len(list))
 	for _, x := range list {

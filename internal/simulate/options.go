@@ -11,7 +11,7 @@ import (
 // BytesPerToken is the length of a token of a prompt's text, in bytes.
 const BytesPerToken = body.BytesPerToken
 
-// DefaultBlock is the default number of tokens in a block of a KV cache: that of Mooncake's traces.
+// DefaultBlock is the default number of tokens in a block of a KV cache, from Mooncake's traces.
 const DefaultBlock = 512
 
 // Engines are equal engines of the pool.
@@ -20,33 +20,33 @@ type Engines struct {
 	Engine engine.Config
 }
 
-// Options are one simulation, but for its requests.
+// Options are the options of one simulation, without its requests.
 type Options struct {
-	// Name is that of the configuration, for the report.
+	// Name is the configuration's name, for the report.
 	Name string
 	// Config is the configuration, valid.
 	Config config.Document
-	// Engines are those of the pool, in order. At least one.
+	// Engines are the pool's engines, in order. At least one.
 	Engines []Engines
-	// Weights are weights of flows, over those of the configuration.
+	// Weights are weights of flows, which override the configuration's.
 	Weights map[string]config.Decimal
-	// Seed determines all that is random.
+	// Seed determines all random values.
 	Seed uint64
-	// Peer, if not nil, chooses engines in Weir's place; Config then has neither queue nor affinity.
+	// Peer, if not nil, chooses engines instead of Weir; Config then has neither queue nor affinity.
 	Peer *Peer
 	// FirstTokens is set if Weir sees first tokens: a first-token gate, for example.
 	FirstTokens bool
 	// Estimates determine the charges of requests before their end.
 	Estimates Estimates
-	// Service, if above 0, is the time in which requests arrive; the report then has the evenness of service.
+	// Service, if above 0, is the time in which requests arrive; the report then has ServiceFigures.
 	Service time.Duration
-	// Record makes a recording, as epp makes one, which the report has.
+	// Record makes a recording like epp's, for the report.
 	Record bool
-	// Progress, if not nil, is called from time to time with the part of the requests that have arrived, roughly.
+	// Progress, if not nil, is called from time to time with the rough part of the requests that have arrived.
 	Progress func(part float64)
 }
 
-// DefaultEngines returns the engines of the figures about routing.
+// DefaultEngines returns the engines of the routing figures.
 func DefaultEngines(count, block int) Engines {
 	cfg := engine.Reference()
 	cfg.Blocks, cfg.BlockSize = cfg.Blocks*cfg.BlockSize/block, block

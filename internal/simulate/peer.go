@@ -10,21 +10,21 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Peer is another router's choice of an engine, as its published formula: a model, and none of its code. It has no
-// queue, and knows the engines' cached prompts by the same index as Weir.
+// Peer is another router's choice of an engine by its published formula: a model without its code. It has no queue, and
+// estimates the engines' cached prompts by the same index as Weir.
 type Peer struct {
-	// Name is that of the rows in reports.
+	// Name is the name of the rows in reports.
 	Name string
-	// choose returns an engine for a request of so many tokens.
+	// choose returns an engine for a request of prompt tokens.
 	choose func(p *peers, prompt int64, ratings *scheduling.Ratings) int
 }
 
-// Peers are the routers that are compared.
+// Peers are the compared routers.
 var Peers = []Peer{
-	// The request counts, the fewest first.
+	// The engine with the fewest requests.
 	{"least requests", (*peers).fewest},
-	// llm-d's default weights: queue-scorer 2, kv-cache-utilization-scorer 2, prefix-cache-scorer 3, by metrics of engines that
-	// are 50 ms old.
+	// llm-d's default weights: queue-scorer 2, kv-cache-utilization-scorer 2, prefix-cache-scorer 3, with engine
+	// metrics up to 50 ms old.
 	{"llm-d, weighted", (*peers).weighted},
 	// cache_aware of SMG, and of SGLang's router before it, with cache_threshold 0.3, balance_abs_threshold 64 and
 	// balance_rel_threshold 1.5.
@@ -35,13 +35,13 @@ var Peers = []Peer{
 	{"Dynamo, KV router", (*peers).dynamo},
 }
 
-// peers is the state of one peer during a run. The zero value is that of none.
+// peers is the state of one peer during a run. The zero value has no peer.
 type peers struct {
 	*affinity
 	choice Peer
 	all    []scheduling.EndpointID
 	at     []peerAt // by engine
-	turn   int      // where ties begin
+	turn   int      // start of the search at ties
 
 	read time.Time // when the engines' metrics were read
 }
@@ -49,14 +49,14 @@ type peers struct {
 // peerAt is a router's counts at an engine.
 type peerAt struct {
 	requests int
-	unread   int64   // uncached tokens of prompts whose first tokens have not come
+	unread   int64   // uncached tokens of prompts without a first token yet
 	held     int64   // tokens of prompts in flight
-	placed   int64   // tokens of prompts that were new there: the size of its tree of prefixes
+	placed   int64   // new tokens of prompts there: the size of its prefix tree
 	waiting  int     // by its metrics
 	used     float64 // of its KV cache, by its metrics
 }
 
-// metricsAge is how old the metrics of engines are, at most.
+// metricsAge is the largest age of the engines' metrics.
 const metricsAge = 50 * time.Millisecond
 
 // follow makes a peer decide in a simulation, whose configuration has neither queue nor affinity.
@@ -110,7 +110,7 @@ func (p *peers) ended(v *visit) {
 	}
 }
 
-// least returns the engine with the least of a value; equals go in turns.
+// least returns the engine with the least value; equal ones take turns.
 func (p *peers) least(value func(e int) float64) int {
 	best, least := 0, math.Inf(1)
 	for i := range p.at {
@@ -168,5 +168,5 @@ func part(r *scheduling.Ratings, e int, prompt int64) float64 {
 	return float64(r.Cached(scheduling.EndpointID(e))) / float64(max(1, prompt))
 }
 
-// byPrefix is the affinity by which peers know the engines' cached prompts.
+// byPrefix is the affinity for the peers' estimate of cached prompts.
 var byPrefix = request.Affinity{Mode: request.AffinityPrefix, Scope: request.ScopeAll}

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/shown"
 )
 
-// MostPictured is the number of reports that a picture has room for.
+// MostPictured is the largest number of reports in a picture.
 const MostPictured = 4
 
 // The dimensions of a picture, in points of 1/72 inch.
@@ -31,7 +31,7 @@ const (
 	rowGap       vg.Length = 14
 )
 
-// mostLines is the number of flows or engines that a row shows; the others are summed up, or left out.
+// mostLines is the number of flows or engines in a row; the others are summed up, or left out.
 const mostLines = 12
 
 // row is one kind of figure over time. All reports share its axis.
@@ -60,7 +60,7 @@ var rows = []row{
 	{"held by engine", func(r *Report) [][]float64 { return columns(r.Over.Held, min(mostLines, len(r.Over.Held[0])), 1) }},
 }
 
-// serviceRows are the rows where the reports say how evenly flows were served.
+// serviceRows are the rows of reports with ServiceFigures.
 var serviceRows = []row{
 	{"service/s by flow, of a minute", func(r *Report) [][]float64 {
 		return r.overWindows(columns(r.Service.Service, min(mostLines, len(r.Service.Flows)), 1))
@@ -70,7 +70,8 @@ var serviceRows = []row{
 	rows[4],
 }
 
-// overWindows returns lines of windows as lines of intervals: each interval has the window in the middle of which it begins.
+// overWindows converts lines over windows to lines over intervals: each interval gets the window whose middle is its
+// begin.
 func (r *Report) overWindows(lines [][]float64) [][]float64 {
 	of := make([][]float64, len(lines))
 	for i, line := range lines {
@@ -93,7 +94,7 @@ func rowsOf(reports []*Report) []row {
 	return rows
 }
 
-// of returns a line of means, with gaps where there was nothing to take the mean of.
+// of returns a line of means, with gaps at intervals without values.
 func of(means []float64, n []int) [][]float64 {
 	line := slices.Clone(means)
 	for i := range line {
@@ -115,8 +116,8 @@ func columns[N int | int64 | float64](table [][]N, n int, by float64) [][]float6
 	return lines
 }
 
-// WriteSVG draws how each of the reports went over time, side by side, one figure below the other. There may be
-// MostPictured of them. Fonts are the reader's own.
+// WriteSVG draws up to MostPictured reports over time, side by side, one figure below the other. It uses the reader's
+// fonts.
 func WriteSVG(w io.Writer, title string, reports []*Report) error {
 	if len(reports) == 0 || len(reports) > MostPictured {
 		return fmt.Errorf("simulate: a picture of %d configurations: there is room for 1 to %d", len(reports), MostPictured)

@@ -16,42 +16,43 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Recorded is the name of a simulation with the configuration of the recording, and Happened that of what happened.
+// Recorded is the name of a simulation with the recorded configuration, and Happened that of the recording's own
+// figures.
 const (
 	Recorded = "as recorded"
 	Happened = "what happened"
 )
 
-// RecordedOptions are a simulation of recorded arrivals.
+// RecordedOptions are the options of a simulation of recorded arrivals.
 type RecordedOptions struct {
-	// Name is that of the configuration, for the report.
+	// Name is the configuration's name, for the report.
 	Name string
-	// Config is the configuration; nil: that of the recording, with its changes. Machine, if not nil, is its part for the
-	// machine: where the keys of flows are hashes, the configuration's have to be, too.
+	// Config is the configuration; nil: the recorded one, with its changes. Machine, if not nil, is its part for the
+	// machine. If the flows' keys are hashes, the configuration's must be, too.
 	Config  *config.Document
 	Machine *dispatch.Config
-	// Seed determines all that is random.
+	// Seed determines all random values.
 	Seed uint64
-	// Clients are how clients behave; "": ClientsOpen.
+	// Clients is the behavior of clients; "": ClientsOpen.
 	Clients Clients
-	// Similar is the part of the requests, 0 to 1, that take the time of a similar one at their engine although their own is
-	// known, to see what that is worth.
+	// Similar is the part of the requests, 0 to 1, that take a similar request's time at their engine though their own
+	// is known. It serves to test this substitution.
 	Similar float64
 	// Progress, if not nil, is called from time to time with the part of the time that has passed.
 	Progress func(part float64)
 }
 
-// recorded is one run of recorded arrivals. Each holds its engine for as long as it did in the recording.
+// recorded is one run of recorded arrivals. Each holds its engine for the recorded time.
 type recorded struct {
 	decider
 	history  *recording.History
-	charged  bool // in the units of the recording; otherwise each request costs 1
+	charged  bool // in the recording's units; otherwise each request costs 1
 	rated    bool // the ratings of the recording's prompts count
 	service  *services
 	engines  map[scheduling.EndpointID]int
-	arrivals []*recording.Visit           // that have not arrived
+	arrivals []*recording.Visit           // still to come
 	begins   map[*recording.Visit]*client // of closed loops
-	follows  map[*recording.Visit]bool    // they arrive only when one before has ended
+	follows  map[*recording.Visit]bool    // requests that arrive only after the end of another
 	sent     int                          // requests sent in closed loops
 	changes  []recording.PoolChange
 	configs  []recording.ConfigChange
@@ -71,9 +72,9 @@ type recordedVisit struct {
 	client *client
 }
 
-// RunRecorded runs the arrivals of a recording against a configuration. A request takes as long at its engine as it did
-// then; one that reached none, or was not seen to its end, as long as a similar one. Its client leaves after as long as it
-// did, and the endpoints change when they did.
+// RunRecorded runs a recording's arrivals with a configuration. A request takes its recorded time at its engine; a
+// request without a complete recorded time takes a similar one's. Clients leave after their recorded time, and the
+// endpoints change at the recorded times.
 func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
 	r, err := newRecorded(o, h)
 	if err == nil {
@@ -85,7 +86,7 @@ func RunRecorded(o *RecordedOptions, h *recording.History) (*Report, error) {
 	return r.accounts.report(o.Name), nil
 }
 
-// newRecorded makes everything that takes part.
+// newRecorded makes all parts of a run.
 func newRecorded(o *RecordedOptions, h *recording.History) (*recorded, error) {
 	r := &recorded{
 		history: h, charged: true, rated: true, service: servicesOf(h, o.Seed, o.Similar), engines: map[scheduling.EndpointID]int{},
@@ -167,7 +168,7 @@ func (r *recorded) plan(at time.Time, kind planKind, v *recordedVisit) {
 	r.plans.Push(&plan{at: at, kind: kind, visit: v, order: r.planned})
 }
 
-// since returns a time of the recording as one of the run.
+// since converts a time of the recording to a time of the run.
 func (r *recorded) since(t time.Time) time.Time { return epoch.Add(t.Sub(r.history.From)) }
 
 // run is the event loop. The earliest event goes first. At the same instant the order is: plans, changes of the
@@ -281,7 +282,7 @@ func (r *recorded) arriveNow(v *recordedVisit) {
 	r.window.arrived(v.of, r.now)
 	a := of.Arrival
 	a.Owner = v
-	a.Tier = len(r.machine.Config().Queue.Tiers) // a tier that the configuration does not have is its lowest
+	a.Tier = len(r.machine.Config().Queue.Tiers) // a tier that the configuration lacks becomes its lowest
 	if !r.charged {
 		a.Cost, a.Tokens = 1, 0
 	}
@@ -316,7 +317,7 @@ func (r *recorded) follow(v *recordedVisit, rejected bool) {
 	}
 }
 
-// left reports whether a request's client left it while it waited.
+// left reports whether a request's client left during its wait.
 func left(v *recording.Visit) bool {
 	return !v.Ended.IsZero() && (v.Outcome == dispatch.OutcomeClientCancelled || v.Outcome == dispatch.OutcomeDeadlineExceeded)
 }
@@ -399,7 +400,7 @@ func (r *recorded) carryOutPlan() error {
 	return nil
 }
 
-// mostFollowing is the largest number of requests that closed loops send.
+// mostFollowing is the largest number of requests sent by closed loops.
 func mostFollowing(recorded int) int { return 20*recorded + 100_000 }
 
 // chargedFor returns the charge of a request in the recording.
@@ -410,8 +411,7 @@ func chargedFor(v *recording.Visit) int64 {
 	return int64(max(1, v.Arrival.Cost))
 }
 
-// HistoryFigures returns the figures of a recording itself, in the form of a report without a timeline: how its
-// requests waited and ended.
+// HistoryFigures returns a recording's own figures as a report without a timeline: its requests' waits and outcomes.
 func HistoryFigures(h *recording.History) *Report {
 	var a accounts
 	a.init(0)

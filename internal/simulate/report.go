@@ -9,23 +9,23 @@ import (
 
 // Report is the result of a configuration with a workload.
 type Report struct {
-	// Name is that of the configuration.
+	// Name is the configuration's name.
 	Name string `json:"name"`
-	// Runs is the number of runs of which this is the median; 0: it is one run.
+	// Runs is the number of runs if this is their median; 0: one run.
 	Runs int `json:"runs,omitempty"`
-	// Seconds is the time from the first arrival's clock to the end of the last answer.
+	// Seconds is the time from the start of the clock to the end of the last answer.
 	Seconds float64 `json:"seconds"`
-	// TooLong is the number of requests that fit no engine's KV cache, and were not offered.
+	// TooLong is the number of requests too long for every engine's KV cache. They were not offered.
 	TooLong int `json:"tooLong"`
-	// All has the figures of all requests, and Flows those of each flow, in the order of their first arrivals; beyond a
-	// thousand flows the others are one.
+	// All has the figures of all requests, and Flows each flow's, by first arrival; beyond a thousand flows the others
+	// are one.
 	All   Figures `json:"all"`
 	Flows []Flow  `json:"flows"`
 	// Engines are the engines, in order; none for a recording.
 	Engines []EngineFigures `json:"engines,omitempty"`
-	// Service is how evenly flows were served; nil without Options.Service.
+	// Service is the evenness of service; nil without Options.Service.
 	Service *ServiceFigures `json:"service,omitempty"`
-	// Over is how the run went over time.
+	// Over is the run over time.
 	Over Timeline `json:"over"`
 	// Recording is the recording of all decisions; nil without Options.Record.
 	Recording []byte `json:"-"`
@@ -40,18 +40,18 @@ type Flow struct {
 // Figures describe some requests. Times are in seconds, rates per second of the whole run.
 type Figures struct {
 	Requests int `json:"requests"`
-	// Answered is the number of answered requests, and Rejected that of the others, by reason.
+	// Answered is the number of answered requests, and Rejected the numbers of the others, by reason.
 	Answered int            `json:"answered"`
 	Rejected map[string]int `json:"rejected,omitempty"`
-	// TooLong is the number of requests that were neither, since they fit no engine's KV cache.
+	// TooLong is the number of requests not offered, too long for every engine's KV cache.
 	TooLong int `json:"tooLong,omitempty"`
-	// Wait is from the arrival to the grant, of all that were granted. TTFT is from the arrival to the first token, Total
-	// to the last, and PerToken the time between two tokens, of all that were answered.
+	// Wait is the time from the arrival to the grant, of all granted requests. TTFT is from the arrival to the first
+	// token, Total to the last, and PerToken between two tokens, of all answered requests.
 	Wait     Times `json:"wait"`
 	TTFT     Times `json:"ttft"`
 	Total    Times `json:"total"`
 	PerToken Times `json:"perToken"`
-	// PromptTokens are those of the answered requests, of which engines had CachedTokens.
+	// PromptTokens are the answered requests' prompt tokens, and CachedTokens the cached ones of these.
 	PromptTokens int64 `json:"promptTokens"`
 	CachedTokens int64 `json:"cachedTokens"`
 	OutputTokens int64 `json:"outputTokens"`
@@ -73,30 +73,31 @@ type Times struct {
 
 // EngineFigures describe one engine.
 type EngineFigures struct {
-	PromptTokens    uint64 `json:"promptTokens"` // of the sequences that it has begun
-	CachedTokens    uint64 `json:"cachedTokens"` // of these, those that it had in its cache
+	PromptTokens    uint64 `json:"promptTokens"` // of sequences begun
+	CachedTokens    uint64 `json:"cachedTokens"` // of these, the cached ones
 	GeneratedTokens uint64 `json:"generatedTokens"`
 	EvictedBlocks   uint64 `json:"evictedBlocks"`
-	Preemptions     uint64 `json:"preemptions"` // for want of blocks
+	Preemptions     uint64 `json:"preemptions"` // for lack of blocks
 }
 
-// Timeline is how a run went, in intervals of one length. All lists have an element for each interval.
+// Timeline is a run over time, in intervals of one length. All lists have an element for each interval.
 type Timeline struct {
 	IntervalSeconds float64 `json:"intervalSeconds"`
-	// Granted is the number of requests granted in the interval, and Answered that of answers that ended in it. Wait is the
-	// mean wait of the former, and TTFT the mean TTFT of the latter, in seconds; 0 if there are none.
+	// Granted is the number of requests granted in the interval, and Answered the number of answers ended in it. Wait
+	// is the mean wait of the granted, and TTFT the mean TTFT of the answered, in seconds; 0 if there are none.
 	Granted  []int     `json:"granted"`
 	Answered []int     `json:"answered"`
 	Wait     []float64 `json:"wait"`
 	TTFT     []float64 `json:"ttft"`
-	// PromptTokens are those of the answers that ended in the interval, CachedTokens of these the cached ones.
+	// PromptTokens are the prompt tokens of the answers ended in the interval, and CachedTokens the cached ones of
+	// these.
 	PromptTokens []int64 `json:"promptTokens"`
 	CachedTokens []int64 `json:"cachedTokens"`
-	// Queued is the number of waiting requests at the interval's end, and Held that of those at each engine.
+	// Queued is the number of waiting requests at the interval's end, and Held the number at each engine.
 	Queued []int   `json:"queued"`
 	Held   [][]int `json:"held"`
-	// Service is the tokens of prompts and answers of the answers that ended in the interval, by flow as in Flows; for a
-	// recording what they were charged.
+	// Service is the prompt and answer tokens of the answers ended in the interval, by flow as in Flows; for a
+	// recording, their charge.
 	Flows   []string  `json:"flows"`
 	Service [][]int64 `json:"service"`
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// scrapeInterval is that of epp.
+// scrapeInterval is epp's.
 const scrapeInterval = time.Second
 
-// scrapes are when the engines' metrics are read: each engine's once in an interval, the engines one after the other.
+// scrapes are the times at which the engines' metrics are read: each engine's once in an interval, one after the other.
 type scrapes struct {
-	engines int // 0: none are
+	engines int // 0: none are read
 	done    int
 }
 
@@ -23,8 +23,8 @@ func newScrapes(engines int, follow bool) scrapes {
 	return scrapes{engines: engines}
 }
 
-// before returns the next scrape, if it is due before a time. While no engine works there is nothing to tell, and those that
-// would be due are left out.
+// before returns the next scrape, if it is due before a time. While no engine works, nothing changes, and scrapes are
+// skipped.
 func (s *scrapes) before(at time.Time, works bool) (engine int, when time.Time, due bool) {
 	if s.engines == 0 {
 		return 0, time.Time{}, false

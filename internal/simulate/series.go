@@ -2,13 +2,13 @@ package simulate
 
 import "time"
 
-// series is how a run went over time, in intervals of one length. When there are too many, each two become one, so that
-// memory is bounded, however long the run.
+// series is a run over time, in intervals of one length. When there are too many, each two become one, so memory is
+// bounded for any length of the run.
 type series struct {
 	length    time.Duration
 	intervals []interval
 	engines   int
-	flows     map[string]int // index of each flow that has its own service
+	flows     map[string]int // index of each flow with its own service
 	names     []string
 }
 
@@ -18,15 +18,15 @@ type interval struct {
 	wait     time.Duration // sum over the grants
 	answers  int
 	ttft     time.Duration // sum over the answers
-	prompt   int64         // tokens of the answers' prompts, and of these
-	cached   int64         // those that were cached
+	prompt   int64         // tokens of the answers' prompts
+	cached   int64         // of prompt, the cached ones
 	service  []int64       // tokens of prompts and answers, by flow
 	held     []int         // by engine, at the end of the interval
 	queued   int           // at the end of the interval
-	complete bool          // the end has been reached
+	complete bool          // the interval has ended
 }
 
-// The limits of a series: intervals, and flows that are shown one by one.
+// The limits of a series: intervals, and flows shown one by one.
 const (
 	mostIntervals   = 240
 	mostSeriesFlows = 24
@@ -37,7 +37,7 @@ func (s *series) init(engines int) {
 	s.intervals = append(s.intervals, interval{})
 }
 
-// pass lets time go on to at: the present holdings were held since the last event.
+// pass advances time to at: the current holdings were held since the last event.
 func (s *series) pass(at time.Duration, held []int, queued int) {
 	for at >= s.length*time.Duration(len(s.intervals)) {
 		last := &s.intervals[len(s.intervals)-1]
@@ -49,7 +49,7 @@ func (s *series) pass(at time.Duration, held []int, queued int) {
 	}
 }
 
-// halve makes one interval of each two.
+// halve joins each two intervals.
 func (s *series) halve() {
 	s.length *= 2
 	for i := range s.intervals[:len(s.intervals)/2] {
@@ -95,7 +95,7 @@ func (s *series) finished(v *visit, u use) {
 	i.service[f] += u.service
 }
 
-// flow returns the index of a flow in service. Flows have their indexes in the order of their first arrivals.
+// flow returns the index of a flow in service. Indexes follow the flows' first arrivals.
 func (s *series) flow(name string) int {
 	f, known := s.flows[name]
 	if known {

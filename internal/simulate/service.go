@@ -7,21 +7,21 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// service is the service that flows asked for and got, second by second, while requests arrive. A token of a prompt
-// counts 1 and one of an answer 2, as in the paper of VTC (Sheng et al. 2024); a request's service is spread evenly
-// from its first token to its last, as in the authors' evaluation.
+// service is the flows' demanded and attained service, second by second, while requests arrive. A prompt token counts 1
+// and an answer token 2, as in the VTC paper (Sheng et al. 2024). A request's service is spread evenly from its first
+// token to its last, as in the authors' evaluation.
 type service struct {
 	seconds int
 	weights map[string]config.Decimal
 	index   map[string]int
-	names   []string // of the flows, in the order of their first arrivals
+	names   []string // flows by first arrival
 	flows   []flowService
 }
 
-// flowService is that of one flow.
+// flowService is one flow's service.
 type flowService struct {
 	weight      float64
-	asked, done []int64 // in the second before each
+	asked, done []int64 // in the second before each index
 }
 
 // The limits of a service.
@@ -29,7 +29,7 @@ const (
 	mostServiceFlows   = 100
 	mostServiceSeconds = 4 * 3600
 	serviceWindow      = 60 // seconds
-	serviceWarmUp      = 30 // seconds that no window counts
+	serviceWarmUp      = 30 // seconds before the first window
 )
 
 func newService(length time.Duration, weights map[string]config.Decimal) *service {
@@ -63,7 +63,7 @@ func (s *service) arrived(r *Request) {
 func (s *service) finished(r *Request, first, last time.Duration) {
 	f, all := s.flow(r.Flow), workOf(r.Prompt, r.Output)
 	spread := max(1, last-first)
-	until := func(at time.Duration) int64 { // what was done by then
+	until := func(at time.Duration) int64 { // service done by then
 		part := float64(min(max(at-first, 0), spread)) / float64(spread)
 		return int64(math.Round(part * float64(all)))
 	}
@@ -75,11 +75,12 @@ func (s *service) finished(r *Request, first, last time.Duration) {
 	}
 }
 
-// ServiceFigures are how evenly flows were served, in windows of a minute: one begins at each second after the first half
-// minute, as long as requests arrive to its end. Service is per second, and divided by the flows' weights.
+// ServiceFigures are the evenness of service, in windows of a minute. A window begins at each second after the first
+// half minute, if requests arrive until its end. Service is per second, divided by the flows' weights.
 type ServiceFigures struct {
-	// MaxDifference and MeanDifference are of the windows' differences. The difference in a window is the sum, over the flows,
-	// of what the flow got less than the one that got most, or than it asked for, whichever is less.
+	// MaxDifference and MeanDifference are the largest and the mean difference of the windows. A window's difference is
+	// the sum of the flows' shortfalls: a flow's shortfall is to the largest service of a flow or to its own demand,
+	// whichever is less.
 	MaxDifference  float64 `json:"maxDifference"`
 	MeanDifference float64 `json:"meanDifference"`
 	// WorstDifference is the largest MaxDifference of several runs.
@@ -88,9 +89,9 @@ type ServiceFigures struct {
 	// service; LeastJain the least.
 	Jain      float64 `json:"jain"`
 	LeastJain float64 `json:"leastJain"`
-	// TokensPerSecond are those of prompts and answers, until the last answer has ended.
+	// TokensPerSecond counts the tokens of prompts and answers until the last answer has ended.
 	TokensPerSecond float64 `json:"tokensPerSecond"`
-	// Flows, Service and Difference are the flows, and by window the service of each flow and the difference.
+	// Flows are the flows. Service is each flow's service by window, and Difference the difference by window.
 	Flows      []string    `json:"flows"`
 	Service    [][]float64 `json:"service"`
 	Difference []float64   `json:"difference"`
@@ -125,8 +126,8 @@ func (s *service) figures() *ServiceFigures {
 	return f
 }
 
-// window returns, by flow, per second and over the weights, what was done and what was asked for in a window, and what was
-// wanted: with what had been asked for before, and was not done when the window began.
+// window returns each flow's service in a window, per second and divided by the weights: got, asked in the window, and
+// wanted. wanted is asked plus the unserved demand at the window's begin.
 func (s *service) window(from, to int) (got, asked, wanted []float64) {
 	for i := range s.flows {
 		f := &s.flows[i]
@@ -166,7 +167,7 @@ func (s *service) fairShares(got, wanted []float64) []float64 {
 		}
 		level, closed := left/weights, false
 		for i := range shares {
-			if shares[i] == 0 && wanted[i] <= level { // it wants no more than its share
+			if shares[i] == 0 && wanted[i] <= level { // it wants at most its share
 				shares[i] = max(wanted[i], math.SmallestNonzeroFloat64)
 				left -= shares[i] * s.flows[i].weight
 				open--
@@ -186,7 +187,7 @@ func (s *service) fairShares(got, wanted []float64) []float64 {
 	return shares
 }
 
-// jainOf returns Jain's index of the flows' service over their fair shares; ok is false if no flow should have got any.
+// jainOf returns Jain's index of the flows' service over their fair shares; ok is false if all fair shares are 0.
 func jainOf(got, shares []float64) (index float64, ok bool) {
 	sum, squares, n := 0.0, 0.0, 0
 	for i, x := range got {

@@ -23,10 +23,10 @@ import (
 	"github.com/weir-epp/weir/pkg/usage"
 )
 
-// epoch is when every simulation starts.
+// epoch is the start of every simulation.
 var epoch = time.Unix(0, 0).UTC()
 
-// model is the one model that engines serve.
+// model is the engines' only model.
 const model = "model"
 
 // simulation is one run.
@@ -60,7 +60,7 @@ type server struct {
 	running map[engine.ID]*visit
 }
 
-// happening is an engine's event that has not been handled.
+// happening is an engine's unhandled event.
 type happening struct {
 	engine int
 	event  engine.Event
@@ -71,11 +71,11 @@ type visit struct {
 	dispatch.Waiter
 	asked   Request
 	charge  *metering.Charge
-	charged int // tokens of the answer that it was charged for, where charges follow the answer
+	charged int // charged tokens of the answer, if charges follow the answer
 	granted time.Time
 	first   time.Time // token; zero before it
 	engine  int
-	id      engine.ID // 0: it is at no engine
+	id      engine.ID // 0: at no engine
 	aborted bool      // preempted: its engine still works on it
 
 	// With affinity, and a prompt that has a key.
@@ -85,7 +85,7 @@ type visit struct {
 	unread int64 // with a peer
 }
 
-// newSimulation makes everything that takes part.
+// newSimulation makes all parts of a simulation.
 func newSimulation(o *Options, source Source) (*simulation, error) {
 	s := &simulation{source: source, streams: o.Config.ExtprocConfig(), firstTokens: o.FirstTokens, progress: o.Progress}
 	s.charging = charging{o.Estimates, rand.New(rand.NewPCG(o.Seed, 3))}
@@ -116,7 +116,7 @@ func newSimulation(o *Options, source Source) (*simulation, error) {
 	return s, nil
 }
 
-// openEngines makes the engines, and tells the machine and the peer of them.
+// openEngines makes the engines, and adds them to the machine and the peer.
 func (s *simulation) openEngines(of []Engines, peer *Peer) error {
 	var endpoints []scheduling.Endpoint
 	var caches []prefix.Endpoint // epp reads their sizes from the engines' metrics
@@ -225,7 +225,7 @@ func (s *simulation) read() error {
 	return err
 }
 
-// arrival returns the request that arrives next; nil if none is known.
+// arrival returns the next request; nil if none is known.
 func (s *simulation) arrival() *Request {
 	if l := s.loops.requests; len(l) > 0 && (!s.more || l[0].At < s.next.At) {
 		return &l[0]
@@ -236,7 +236,7 @@ func (s *simulation) arrival() *Request {
 	return nil
 }
 
-// letArrive lets the next request arrive, and reads the one after it.
+// letArrive makes the next request arrive, and reads the one after it.
 func (s *simulation) letArrive() error {
 	due := s.arrival()
 	v := &visit{asked: *due}
@@ -299,7 +299,7 @@ func (s *simulation) letArrive() error {
 	return nil
 }
 
-// fitting returns the engines that can take a request, as the subset that it is confined to; ok is false if there are none.
+// fitting returns the engines with room for a request, as its subset; ok is false if there are none.
 func (s *simulation) fitting(r *Request) (subset scheduling.Subset, ok bool) {
 	fits := func(e *server) bool { return e.config.Fits(r.Prompt, r.Output) }
 	if !slices.ContainsFunc(s.engines, func(e *server) bool { return !fits(e) }) {
@@ -374,7 +374,7 @@ func (s *simulation) submit(v *visit) {
 	}
 }
 
-// note remembers an engine's events, and the time of its next one.
+// note stores an engine's events, and the time of its next one.
 func (s *simulation) note(e int, events []engine.Event) {
 	for _, event := range events {
 		s.happened = append(s.happened, happening{e, event})
@@ -386,7 +386,7 @@ func (s *simulation) note(e int, events []engine.Event) {
 // settle corrects charges, handles the engines' events, and sets the timer.
 func (s *simulation) settle() {
 	s.correct(func() { s.carryOut(nil) })
-	for i := 0; i < len(s.happened); i++ { // handling one may add others
+	for i := 0; i < len(s.happened); i++ { // handling an event may add further ones
 		h := s.happened[i]
 		s.handle(h.engine, &h.event)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/weir-epp/weir/internal/shown"
 )
 
-// mostRows is the number of flows of each configuration that a table shows.
+// mostRows is the number of flows of each configuration in a table.
 const mostRows = 12
 
-// WriteTable writes a line for each report and, with several flows, a line for each flow of it. The column "too long" is
-// there if such requests are.
+// WriteTable writes a line for each report and, with several flows, a line for each of its flows. The column "too long"
+// appears only with such requests.
 func WriteTable(w io.Writer, reports []*Report) error {
 	tooLong := slices.ContainsFunc(reports, func(r *Report) bool { return r.TooLong > 0 })
 	columns := func(counts table.Row, long any, rest ...any) table.Row {
@@ -42,7 +42,7 @@ func WriteTable(w io.Writer, reports []*Report) error {
 	return err
 }
 
-// WriteServiceTable writes a line for each report: how evenly flows were served. Reports have Service.
+// WriteServiceTable writes a line with the ServiceFigures of each report. All reports must have Service.
 func WriteServiceTable(w io.Writer, reports []*Report) error {
 	t := shown.Table(table.Row{
 		"configuration", "difference", "largest", "of all runs", "Jain", "least", "wait", "wait p99", "answered", "tokens/s",
@@ -59,7 +59,7 @@ func WriteServiceTable(w io.Writer, reports []*Report) error {
 	return err
 }
 
-// writeRows adds a row for each report, and with several flows one for each flow of it.
+// writeRows adds a row for each report, and with several flows one for each of its flows.
 func writeRows(t table.Writer, reports []*Report, row func(r *Report, name, flow string, f *Figures)) {
 	for i, r := range reports {
 		if i > 0 && len(r.Flows) > 1 {

@@ -8,14 +8,14 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// tenants is a configuration's part about the tenants of a workload.
+// tenants is the configuration for a workload's tenants.
 type tenants struct {
 	rules   *request.Rules
 	metered bool // some have quotas
 	levels  int  // of flows
 }
 
-// identify gives an arrival the tier, the path and the tenant that a request has by its tenant and its role, as a stream would.
+// identify sets an arrival's tier, path and tenant from the request's tenant and role, like a stream.
 func (t *tenants) identify(r *Request, a *dispatch.Arrival) {
 	tenant := cmp.Or(r.Tenant, r.Flow)
 	var role string

@@ -2,9 +2,9 @@ package simulate
 
 import "github.com/weir-epp/weir/internal/splitmix"
 
-// Texts is how the prompts of requests become text.
+// Texts makes text for the prompts of requests.
 type Texts struct {
-	// BlockBytes is the length of the text of a hash, above 0.
+	// BlockBytes is the length of a hash's text, above 0.
 	BlockBytes int
 	// Seed determines the words.
 	Seed uint64
@@ -16,8 +16,8 @@ var textWords = [...]string{
 	"meadow ", "north ", "orchard ", "pier ", "quarry ", "ridge ", "shore ", "thicket ", "upland ", "vessel ", "wharf ", "yarrow ",
 }
 
-// Append appends a text of so many bytes for a request's prompt: BlockBytes for each of its hashes, equal for equal hashes.
-// The rest, or all of it without hashes, is the text of number, which is the request's own.
+// Append appends a text of bytes bytes for a request's prompt: BlockBytes for each of its hashes, equal for equal
+// hashes. The rest, or all of it without hashes, is unique to the request's number.
 func (t *Texts) Append(dst []byte, r *Request, bytes int, number uint64) []byte {
 	for _, hash := range r.Blocks {
 		if bytes <= 0 {
@@ -30,7 +30,7 @@ func (t *Texts) Append(dst []byte, r *Request, bytes int, number uint64) []byte 
 	return appendWords(dst, splitmix.Mix(splitmix.Mix(t.Seed+1)+number), bytes)
 }
 
-// appendWords appends words that the key determines, cut to so many bytes.
+// appendWords appends words determined by the key, cut to bytes bytes.
 func appendWords(dst []byte, key uint64, bytes int) []byte {
 	end := len(dst) + max(0, bytes)
 	for i := uint64(0); len(dst) < end; i++ {

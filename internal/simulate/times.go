@@ -9,18 +9,18 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// services are the times of requests at engines in the recording. A request whose time is not known takes that of a similar
-// one: of the same flow, model and size, or else of the same model and size, of the same model, or of any.
+// services are the times of requests at engines in the recording. A request without a known time takes a similar one's:
+// of the same flow, model and size, or else of the same model and size, of the same model, or of any.
 type services struct {
 	known  map[similarity][]time.Duration
 	lot    *rand.Rand
-	part   float64 // of the requests with a known time that take another one's all the same
+	part   float64 // part of the requests with a known time that take another one's
 	owed   float64
 	asked  int
-	others int // of those that asked, those that took another one's time
+	others int // number of requests that took another one's time
 }
 
-// similarity is what similar requests have in common.
+// similarity has the common properties of similar requests.
 type similarity struct {
 	level       similarityLevel
 	flow, model string
@@ -36,8 +36,8 @@ const (
 	sameFlow
 )
 
-// defaultService is the time of a request if the recording has none, and leastSimilar the number of similar requests without
-// which the next level is asked. No request takes less than leastService.
+// defaultService is a request's time if the recording has none. With fewer than leastSimilar similar requests the next
+// level is used. No request takes less than leastService.
 const (
 	defaultService = time.Second
 	leastSimilar   = 5
@@ -68,16 +68,16 @@ func similaritiesOf(v *recording.Visit) [4]similarity {
 	}
 }
 
-// serviceOf returns the time that a request took at its engine, if the recording has all of it.
+// serviceOf returns a request's time at its engine, if the recording has all of it.
 func serviceOf(v *recording.Visit) (time.Duration, bool) {
 	known := !v.Dispatched.IsZero() && !v.Ended.IsZero() && v.Outcome == dispatch.OutcomeDispatched && !v.Running
 	return max(leastService, v.Ended.Sub(v.Dispatched)), known
 }
 
-// of returns the time that a request takes.
+// of returns a request's time at its engine.
 func (s *services) of(v *recording.Visit) time.Duration {
 	s.asked++
-	if v.Running && !v.Ended.IsZero() { // the rest of it
+	if v.Running && !v.Ended.IsZero() { // the remaining time
 		return max(leastService, v.Ended.Sub(v.Dispatched))
 	}
 	took, known := serviceOf(v)

@@ -17,26 +17,26 @@ import (
 	"github.com/weir-epp/weir/internal/splitmix"
 )
 
-// TraceOptions are how a trace is read.
+// TraceOptions are the options for reading a trace.
 type TraceOptions struct {
 	// Speed divides the times between arrivals; above 0.
 	Speed float64
-	// Flow is the key of requests for which the trace has none.
+	// Flow is the flow of requests without one in the trace.
 	Flow string
-	// Most is the number of requests after which the trace ends; 0: it ends with its file.
+	// Most is the largest number of requests; 0: no limit.
 	Most int
-	// Repeat is how often the trace is read, one after the other; each time its prompts have other prefixes.
+	// Repeat is the number of times to read the trace, one after the other; each time its prompts have other prefixes.
 	Repeat int
 	// Block is the number of tokens in a block of hash_ids.
 	Block int
-	// Size is the size of the file in bytes, for Fraction; 0: it is not known.
+	// Size is the size of the file in bytes, for Fraction; 0: unknown.
 	Size int64
 }
 
 // longestLine bounds a line of a trace, in bytes.
 const longestLine = 4 << 20
 
-// Trace is a source that reads a file as it goes.
+// Trace is a source that reads a file request by request.
 type Trace struct {
 	options TraceOptions
 	name    string
@@ -44,8 +44,8 @@ type Trace struct {
 
 	file  *counted
 	lines lineReader
-	round int           // how often the file has been begun
-	since time.Duration // the time at which this reading began
+	round int           // number of readings begun
+	since time.Duration // the begin of this reading
 	last  time.Duration // the last arrival
 	first time.Duration // the first arrival of the file
 	begun bool          // first is known
@@ -54,11 +54,11 @@ type Trace struct {
 
 // lineReader reads the entries of one kind of trace. At the end it returns io.EOF.
 type lineReader interface {
-	// read reads the next entry; line is where it was, or where it cannot be read.
+	// read reads the next entry; line is the entry's or the error's line.
 	read(e *entry) (line int, err error)
 }
 
-// entry is one request of a trace, with pointers where a trace may say nothing.
+// entry is one request of a trace; pointers are for optional values.
 type entry struct {
 	Timestamp    *float64 `json:"timestamp"` // ms
 	Arrival      *float64 `json:"arrival"`   // s
@@ -72,7 +72,7 @@ type entry struct {
 	HashIDs      []uint64 `json:"hash_ids"`
 }
 
-// counted counts the bytes that are read.
+// counted counts the bytes read.
 type counted struct {
 	io.ReadCloser
 	n int64
@@ -98,8 +98,8 @@ func (t *Trace) Fraction() float64 {
 	return byFile
 }
 
-// OpenTrace returns the source of a trace: CSV if its name ends so, else JSON lines, of Mooncake's fields or ours. open opens
-// its file.
+// OpenTrace returns the source of a trace: CSV if its name ends in .csv, otherwise JSON lines, with Mooncake's fields
+// or ours. open opens its file.
 func OpenTrace(name string, open func() (io.ReadCloser, error), o TraceOptions) *Trace {
 	return &Trace{options: o, name: name, open: open}
 }
@@ -169,7 +169,7 @@ func (t *Trace) begin() error {
 	return nil
 }
 
-// request returns the request of an entry, or all that is wrong with it.
+// request returns the request of an entry, or an error with all its problems.
 func (t *Trace) request(e *entry) (Request, error) {
 	var problems []string
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -236,7 +236,7 @@ func (t *Trace) request(e *entry) (Request, error) {
 	return r, nil
 }
 
-// jsonLines reads JSON, a line for each request.
+// jsonLines reads JSON lines, one for each request.
 type jsonLines struct {
 	in   *bufio.Scanner
 	line int
@@ -303,13 +303,13 @@ func wanted(kind string) string {
 	}
 }
 
-// csvLines reads CSV with a head that names the columns.
+// csvLines reads CSV with a header line.
 type csvLines struct {
 	in      *csv.Reader
 	columns []string
 }
 
-// csvColumns are the columns that a CSV trace may have.
+// csvColumns are the possible columns of a CSV trace.
 var csvColumns = []string{"arrival", "flow", "tier", "input", "output", "max_output"}
 
 func newCSVLines(in io.Reader) *csvLines {

@@ -9,10 +9,10 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// window has the figures of flows within the time of a recording, as they were or as they would have been. Requests that
-// were at an engine when the recording begins do not count, nor do those that do not queue.
+// window has the flows' figures within the time of a recording, recorded or simulated. Requests at an engine when the
+// recording begins do not count, nor do requests that do not queue.
 type window struct {
-	from, to time.Time // as the times that it is told
+	from, to time.Time // in the clock of its events
 	names    map[string]string
 	flows    map[string]*windowed
 }
@@ -33,7 +33,7 @@ func newWindow(h *recording.History) *window {
 	return w
 }
 
-// windowFlows returns the names under which flows are counted: their own for the ones with the most requests.
+// windowFlows returns the names that flows are counted under: their own for the flows with the most requests.
 func windowFlows(h *recording.History) map[string]string {
 	counts := map[string]int{}
 	for _, v := range h.Visits {
@@ -53,7 +53,7 @@ func windowFlows(h *recording.History) map[string]string {
 	return names
 }
 
-// happened returns the figures of a recording itself.
+// happened returns a recording's own figures.
 func happened(h *recording.History) *window {
 	w := newWindow(h)
 	w.from, w.to = h.From, h.To
@@ -69,7 +69,7 @@ func happened(h *recording.History) *window {
 	return w
 }
 
-// of returns the figures to which a request counts at this time, or nil.
+// of returns the figures that a request counts for at this time, or nil.
 func (w *window) of(v *recording.Visit, now time.Time) *windowed {
 	if v.Running || v.PassedOn || now.After(w.to) {
 		return nil
@@ -83,7 +83,7 @@ func (w *window) arrived(v *recording.Visit, now time.Time) {
 	}
 }
 
-// granted counts a request that arrived so long after the beginning.
+// granted counts a request; arrived is the time of its arrival since the beginning.
 func (w *window) granted(v *recording.Visit, arrived time.Duration, now time.Time) {
 	if t := w.of(v, now); t != nil {
 		t.granted++

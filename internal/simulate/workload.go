@@ -17,12 +17,12 @@ type Workload struct {
 	Duration config.Duration `yaml:"duration" default:"0s"`
 	// BlockTokens is the number of tokens in a block of the engines' KV caches; 0: DefaultBlock.
 	BlockTokens int64 `yaml:"blockTokens" default:"0"`
-	// Engines are the engines; none: 8 of those of the figures about routing.
+	// Engines are the engines; none: 8 engines of the routing figures.
 	Engines []EngineGroup `yaml:"engines" default:"[]"`
 	Clients []Client      `yaml:"clients" default:"[]"`
 }
 
-// EngineGroup describes equal engines. Missing values are as in the figures about routing.
+// EngineGroup describes equal engines. Missing values are as in the routing figures.
 type EngineGroup struct {
 	Count                  int64           `yaml:"count" default:"1"`
 	Slots                  int64           `yaml:"slots" default:"64"`
@@ -43,30 +43,30 @@ type Client struct {
 	Tier string `yaml:"tier"`
 	// Class is the name of the policy class; empty: the configuration's first.
 	Class string `yaml:"class"`
-	// Tenant is the identity whose policy and quota count; empty: that of each flow. Role is its role, as the sources of
-	// flows.role would find it, and User its user, for configurations with two levels of flows.
+	// Tenant is the identity whose policy and quota apply; empty: each flow's. Role is its role, as found by
+	// flows.role, and User its user, for configurations with two levels of flows.
 	Tenant string `yaml:"tenant"`
 	Role   string `yaml:"role"`
 	User   string `yaml:"user"`
-	// Weight is that of each flow, over the configuration's; 0: none is given.
+	// Weight is each flow's weight, which overrides the configuration's; 0: none.
 	Weight config.Decimal `yaml:"weight" default:"0"`
-	// Rate is the mean number of requests per second of each flow, over the times at which it sends.
+	// Rate is the mean number of requests per second of each flow while it sends.
 	Rate config.Decimal `yaml:"rate" default:"0"`
-	// InFlight, instead of Rate, is the number of requests that each flow keeps in flight: it sends the next when one was
-	// answered, or a second after one was rejected.
+	// InFlight, instead of Rate, is the number of requests that each flow keeps in flight. It sends the next when one
+	// is answered, or a second after one is rejected.
 	InFlight int64 `yaml:"inFlight" default:"0"`
 	// Arrivals is poisson or even. Burst is the number of requests that arrive together.
 	Arrivals string `yaml:"arrivals" default:"poisson"`
 	Burst    int64  `yaml:"burst" default:"1"`
-	// From and To are when it sends; To 0: to the end. On and Off, if given, alternate within that time.
+	// From and To bound the time in which it sends; To 0: to the end. On and Off, if given, alternate within that time.
 	From config.Duration `yaml:"from" default:"0s"`
 	To   config.Duration `yaml:"to" default:"0s"`
 	On   config.Duration `yaml:"on" default:"0s"`
 	Off  config.Duration `yaml:"off" default:"0s"`
-	// Requests is the most requests of each flow; 0: any number.
+	// Requests is the largest number of requests of each flow; 0: any number.
 	Requests int64 `yaml:"requests" default:"0"`
-	// Prompt is the length of a request's own part of the prompt, which follows the shared Prefix. Output is that of the
-	// answer. MaxOutput is the limit that requests state; 0: none.
+	// Prompt is the length of a request's own part of the prompt, after the shared Prefix. Output is the length of the
+	// answer. MaxOutput is the limit stated by requests; 0: none.
 	Prompt    Length `yaml:"prompt"`
 	Output    Length `yaml:"output"`
 	MaxOutput int64  `yaml:"maxOutput" default:"0"`
@@ -76,16 +76,16 @@ type Client struct {
 // Prefix is the shared part of prompts: each begins with the text of one of several groups. Without Tokens they share
 // nothing.
 type Prefix struct {
-	// Name tells prefixes apart; clients that name the same share its groups. Empty: each flow has its own.
+	// Name tells prefixes apart: clients with the same name share its groups. Empty: each flow has its own.
 	Name string `yaml:"name"`
-	// Groups is their number, and Tokens the length of each one's text.
+	// Groups is the number of groups, and Tokens the length of each group's text.
 	Groups int64 `yaml:"groups" default:"1"`
 	Tokens int64 `yaml:"tokens" default:"0"`
 	// Zipf is the exponent of the groups' popularity, by number; 0: all are equally popular.
 	Zipf config.Decimal `yaml:"zipf" default:"0"`
 }
 
-// The words of a document.
+// The constant values in a document.
 const (
 	WorkloadVersion = "weir.dev/v1alpha1"
 	WorkloadKind    = "Workload"
@@ -107,7 +107,7 @@ const (
 	mostBlocks = 1 << 16
 )
 
-// DecodeWorkload decodes and validates a document. The error lists all that is wrong, by path and line.
+// DecodeWorkload decodes and validates a document. The error lists all problems, by path and line.
 func DecodeWorkload(text []byte) (Workload, error) {
 	w := Workload{}
 	lines, problems := config.DecodeInto(text, &w)
@@ -115,7 +115,7 @@ func DecodeWorkload(text []byte) (Workload, error) {
 	return w, problems.Located(lines)
 }
 
-// check adds all values that are out of range.
+// check adds a problem for each value out of range.
 func (w *Workload) check(ps *config.Problems) {
 	oneOf := func(path, value, want string) {
 		if value != want {
@@ -210,7 +210,7 @@ func (c *Client) check(ps *config.Problems, path string, length config.Duration)
 	}
 }
 
-// follows reports whether both may be phases of the same flows.
+// follows reports whether c and other may be phases of the same flows.
 func (c *Client) follows(other *Client, length config.Duration) bool {
 	end := func(c *Client) config.Duration {
 		if c.To == 0 {
@@ -221,7 +221,7 @@ func (c *Client) follows(other *Client, length config.Duration) bool {
 	return (end(c) <= other.From || end(other) <= c.From) && c.Count == other.Count && c.Tier == other.Tier && c.Weight == other.Weight
 }
 
-// checkBlocks refuses prompts of too many blocks. A workload would be slow and large with them.
+// checkBlocks refuses prompts of too many blocks, which would make a workload slow and large.
 func (c *Client) checkBlocks(ps *config.Problems, path string, block int) {
 	own, shared := int64(c.Prompt.most()), c.Prefix.Tokens
 	if own > MaxTokens || shared < 0 || shared > MaxTokens {
@@ -260,7 +260,7 @@ func (w *Workload) Pool() []Engines {
 	return pool
 }
 
-// Weights returns the weights that the clients state, by flow.
+// Weights returns the clients' weights, by flow.
 func (w *Workload) Weights() map[string]config.Decimal {
 	weights := map[string]config.Decimal{}
 	for i := range w.Clients {
@@ -288,7 +288,7 @@ func between(ps *config.Problems, path string, value, least, most config.Duratio
 	}
 }
 
-// CheckTiers returns an error if a client names a tier that the configuration does not have.
+// CheckTiers returns an error if a client names a tier that the configuration lacks.
 func (w *Workload) CheckTiers(d *config.Document) error {
 	var ps config.Problems
 	for i := range w.Clients {
@@ -316,7 +316,7 @@ func (w *Workload) CheckOpen() error {
 	return ps.Located(nil)
 }
 
-// CheckService returns an error if the workload is too short or too large to say how evenly flows are served.
+// CheckService returns an error if the workload is too short or too large for ServiceFigures.
 func (w *Workload) CheckService() error {
 	var ps config.Problems
 	flows := int64(0)

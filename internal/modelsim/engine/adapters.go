@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// adapters are the LoRA adapters that are loaded, the least recently used first. As in vLLM, a sequence waits while the batch
-// has as many other adapters as there is room for, and those behind it may join before it.
+// adapters are the loaded LoRA adapters, the least recently used first. As in vLLM, a sequence waits while other
+// adapters in the batch take all the room, and sequences behind it may join first.
 type adapters struct {
 	room   int // 0: adapters need no room
 	loaded []string
 	loads  uint64
-	fresh  int // loads for the step that is being put together
+	fresh  int // loads for the step being composed
 }
 
 // admits reports whether a sequence may join the running ones.
@@ -51,7 +51,7 @@ func (a *adapters) use(s *sequence, running []*sequence) {
 	a.fresh++
 }
 
-// takes returns the time that the loads for the step take.
+// takes returns the duration of the loads for the step.
 func (a *adapters) takes(each time.Duration) time.Duration {
 	n := a.fresh
 	a.fresh = 0

@@ -1,16 +1,16 @@
 package engine
 
-// BlockChange is a change of the blocks that the KV cache can find again.
+// BlockChange is a change of the KV cache's reusable blocks.
 type BlockChange struct {
 	Kind ChangeKind
-	// Hash is the block's, and Parent that of the block before it in the prompt; 0: none.
+	// Hash is the block's hash, and Parent that of the block before it in the prompt; 0: none.
 	Hash, Parent uint64
 }
 
 // ChangeKind is the kind of a BlockChange.
 type ChangeKind uint8
 
-// The kinds of changes. Cleared is of all blocks.
+// The kinds of changes. Cleared means all blocks.
 const (
 	Stored ChangeKind = iota
 	Removed
@@ -27,5 +27,5 @@ func (e *Engine) BlockChanges() []BlockChange {
 	return changes
 }
 
-// ResetCache evicts all blocks; it reports false, and does nothing, while sequences hold some.
+// ResetCache evicts all blocks. While sequences hold some, it does nothing and returns false.
 func (e *Engine) ResetCache() bool { return e.cache.reset() }

@@ -35,9 +35,8 @@ type Config struct {
 	// cache is unlimited and its usage is always 0.
 	BlockSize, Blocks int
 
-	// Adapters is the number of different LoRA adapters that the sequences of a batch may have (vLLM's max-loras), and
-	// that are kept loaded; zero is no limit. AdapterLoad is the additional time of a step for each adapter that is
-	// loaded for it. Only with Step.
+	// Adapters is the largest number of different LoRA adapters in a batch (vLLM's max-loras), and of loaded ones; zero
+	// is no limit. AdapterLoad is the additional time of a step for each adapter loaded for it. Only with Step.
 	Adapters    int
 	AdapterLoad time.Duration
 
@@ -68,8 +67,8 @@ func TinyVLLM() Config {
 	}
 }
 
-// Reference returns the engine of the figures about routing: 15,928 tokens of prompts per second; a decode step of 12 ms
-// and 60 µs for each running sequence; 64 slots; prompts computed in parts of 8,192 tokens; room for 600,000 tokens.
+// Reference returns the engine of the routing figures: 15,928 prompt tokens per second; a decode step of 12 ms plus 60
+// µs per running sequence; 64 slots; prompts computed in parts of 8,192 tokens; room for 600,000 tokens.
 func Reference() Config {
 	return Config{
 		Slots: 64,
@@ -109,7 +108,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Fits reports whether a sequence with these prompt and output tokens can ever run to its end in the KV cache.
+// Fits reports whether the KV cache is large enough for a sequence with these prompt and output tokens.
 func (c Config) Fits(prompt, output int) bool {
 	return c.Blocks == 0 || c.fixed() || blocksFor(prompt+output, c.BlockSize) <= c.Blocks
 }

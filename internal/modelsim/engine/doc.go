@@ -16,34 +16,33 @@
 // the prompt. [TinyVLLM] holds the constants measured on a real vLLM; calibration_test.go compares closed loops with
 // that measurement.
 //
-// Steps that differ in nothing but the number of tokens that exist are done at once (stepTime.equalSteps), so that virtual
-// time passes fast: a batch that only decodes costs as much for a thousand steps as for one.
+// Steps that differ only in the number of existing tokens are done together (stepTime.equalSteps), so virtual time
+// passes fast: a thousand steps of a decoding batch cost as much as one.
 //
-// Blocks of prompts are cached by the hashes of a [Job], as vLLM caches them by their tokens: a sequence that joins the
-// batch holds the cached blocks at the beginning of its prompt, and computes the rest of it, at least one token; a block
-// that is full can be found from the step on that computes it; one that no sequence holds is kept until its room is needed,
-// and evicted in the order of release, the deepest of a sequence first. Tokens of answers are not cached.
+// Blocks of prompts are cached by the hashes of a [Job], as vLLM caches them by their tokens. A sequence that joins the
+// batch holds the cached blocks at the beginning of its prompt, and computes the rest, at least one token. A full block
+// is reusable from the step that computes it. A block without a holder is kept until its room is needed, and evicted in
+// the order of release, a sequence's deepest block first. Tokens of answers are not cached.
 //
-// With [Config.Adapters] set, a sequence with a LoRA adapter joins a batch only if that has it already or has room for
-// it (adapters.go). Those behind it may join before it, as in vLLM. While an adapter is loaded, the engine computes
-// nothing.
+// With [Config.Adapters] set, a sequence with a LoRA adapter joins a batch only if the batch has the adapter already,
+// or room for it (adapters.go). Sequences behind it may join first, as in vLLM. During the load of an adapter, the
+// engine computes nothing.
 //
 // When the KV cache is full, the sequence that joined the batch last is preempted: its blocks are freed, it returns to the
 // head of the waiting queue, and later its prompt and all the tokens it had produced are computed again.
 //
 // # Fixed time
 //
-// With Step zero, each sequence holds a slot for [Config.ServiceTime], however many there are beside it, and its
-// tokens are spread evenly over that time. The KV blocks of the whole sequence are counted, and never run out; nothing is
-// cached.
+// With Step zero, each sequence holds a slot for [Config.ServiceTime], whatever the batch, and its tokens are spread
+// evenly over that time. The KV blocks of the whole sequence are counted, but never run out; nothing is cached.
 //
 // # Invariants
 //
-//   - At most Slots sequences run; no request waits while a slot is free, except until the step in progress ends or for
-//     KV blocks or for its adapter.
-//   - Sequences join the batch in arrival order, except those that wait for room for their adapter; a preempted one comes
-//     before all that have never run.
-//   - A block that a sequence holds is never evicted; one that none holds counts as free.
+//   - At most Slots sequences run. No request waits while a slot is free, except for the end of the current step, KV
+//     blocks or its adapter.
+//   - Sequences join the batch in arrival order, except while waiting for their adapter's room. Preempted sequences
+//     come before all that have never run.
+//   - A block held by a sequence is never evicted; a block without a holder counts as free.
 //   - Each submitted sequence ends exactly once, Finished or Aborted, and then holds no slot and no block.
 //   - Time never runs backwards: an earlier now than before panics.
 package engine

@@ -14,14 +14,14 @@ type ID uint64
 type Job struct {
 	// Prompt and Output are token counts, each at least 1.
 	Prompt, Output int
-	// Blocks are the hashes of the prompt's blocks of Config.BlockSize tokens, in order; further ones than the prompt has
-	// full blocks do not count. Jobs with equal hashes from the first on have equal prompts up to there, and share what is
-	// computed for them. It may be nil, and must not change while the job is in the engine. Only with Config.Step.
+	// Blocks are the hashes of the prompt's blocks of Config.BlockSize tokens, in order; hashes beyond the prompt's
+	// full blocks do not count. Jobs with equal hashes from the first on have equal prompts so far, and share these
+	// blocks. It may be nil, and must not change while the job is in the engine. Only with Config.Step.
 	Blocks []uint64
 	// Adapter is the name of the LoRA adapter that the sequence needs; empty: none. Only with Config.Step.
 	Adapter string
-	// Streamed asks for an event for each token rather than one at the end. First asks for one for the first token, with
-	// Config.Step.
+	// Streamed asks for an event for each token instead of one at the end. First asks for an event for the first token,
+	// with Config.Step.
 	Streamed, First bool
 }
 
@@ -35,24 +35,24 @@ const (
 	Aborted             // removed by Abort
 )
 
-// Event is something that happened to a sequence.
+// Event is a sequence's progress or end.
 type Event struct {
 	ID     ID
 	At     time.Time // when it happened, never after the now of the call that returned it
 	Tokens int       // produced so far
-	Cached int       // tokens of the prompt that were in the cache when its sequence first joined the batch
+	Cached int       // tokens of the prompt in the cache when the sequence first joined the batch
 	End    End
 }
 
-// Load is the state of the engine that a model server would publish.
+// Load is the engine's published state.
 type Load struct {
 	Running, Waiting int
 	KVUsage          float64 // 0 to 1
-	MaxKVTokens      int     // the most that its blocks in use have held so far; in fixed time they may exceed the cache
+	MaxKVTokens      int     // the largest size so far of the blocks in use; in fixed time it may exceed the cache
 	GeneratedTokens  uint64  // since the start, of all sequences
-	PromptTokens     uint64  // since the start, of all sequences that have run: what was asked of the cache
-	CachedTokens     uint64  // of these, those that the cache had
-	EvictedBlocks    uint64  // since the start: blocks whose content was given up
+	PromptTokens     uint64  // since the start, of all sequences that have run: the cache's queries
+	CachedTokens     uint64  // of these, the cached ones
+	EvictedBlocks    uint64  // since the start
 	Preemptions      uint64  // since the start
 	AdapterLoads     uint64  // since the start
 }
@@ -67,9 +67,9 @@ type sequence struct {
 
 	// Calibrated time.
 	ran       bool    // it has been in the batch
-	cached    int     // tokens that the cache had when it first joined the batch
-	shared    []int32 // of the blocks held, those that others can find, in their order in the prompt
-	published int     // number of blocks of the prompt that are shared, or that another one shares
+	cached    int     // cached tokens when it first joined the batch
+	shared    []int32 // held blocks that others can reuse, in prompt order
+	published int     // number of the prompt's blocks offered for reuse, or offered by another sequence
 	computed  int     // tokens whose KV entries exist
 	scheduled int     // tokens that the step in progress computes
 
@@ -77,26 +77,26 @@ type sequence struct {
 	started time.Time
 	service time.Duration
 	due     time.Time // of the next token, or of the end when not streamed
-	number  int32     // in the heap; 0 if it is not in it
+	number  int32     // in the heap; 0: not in it
 }
 
-// timing is one of the two models of the time that work takes.
+// timing is one of the two models of service time.
 type timing interface {
 	// fill starts the work that can start at now: a step, or the service of waiting sequences.
 	fill(now time.Time)
-	// next returns when something happens without further calls.
+	// next returns the time of the next event without further calls.
 	next() (time.Time, bool)
-	// step carries out the events at now, the time that next returned; it does not fill.
+	// step carries out the events at now, which next returned; it does not fill.
 	step(now time.Time)
-	// sync brings the state up to date that has changed by now without an event.
+	// sync applies the changes until now that have no event.
 	sync(now time.Time)
-	// published returns the running and waiting sequences as the engine's gauges have them.
+	// published returns the engine's gauges of running and waiting sequences.
 	published() (running, waiting int)
 	// forget drops a sequence that has just left the running ones.
 	forget(s *sequence)
 }
 
-// pendingAbort is a client's disconnect that the engine has not noticed yet.
+// pendingAbort is a client's disconnect not yet noticed by the engine.
 type pendingAbort struct {
 	at time.Time
 	id ID
@@ -142,9 +142,9 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Submit adds a sequence to the waiting queue and starts it if it can start. The returned events are those that were
-// due until now; they are valid until the next call. A job with less than one token, or one that never fits the KV
-// cache (see [Config.Fits]), panics.
+// Submit adds a sequence to the waiting queue and starts it if possible. It returns the events due until now, valid
+// until the next call. It panics for a job with less than one token, or one too large for the KV cache (see
+// [Config.Fits]).
 func (e *Engine) Submit(now time.Time, job Job) (ID, []Event) {
 	if job.Prompt < 1 || job.Output < 1 || !e.cfg.Fits(job.Prompt, job.Output) {
 		panic(fmt.Sprintf("engine: job %+v cannot run", job))
@@ -172,15 +172,14 @@ func (e *Engine) Abort(now time.Time, id ID) []Event {
 	return e.events
 }
 
-// Advance does everything that is due until now and returns the events, in order. The events are valid until the next
-// call.
+// Advance does all work due until now and returns the events, in order. The events are valid until the next call.
 func (e *Engine) Advance(now time.Time) []Event {
 	e.events = e.events[:0]
 	e.advance(now)
 	return e.events
 }
 
-// Next returns when something will happen without further calls; false if nothing will.
+// Next returns the time of the next event without further calls; false if there is none.
 func (e *Engine) Next() (time.Time, bool) {
 	at, ok := e.time.next()
 	if len(e.aborts) > 0 && (!ok || !at.Before(e.aborts[0].at)) {
@@ -205,16 +204,16 @@ func (e *Engine) Load() Load {
 	}
 }
 
-// Published returns Load as vLLM publishes it, at the end of each step: Running are those that the step has left running, and
-// Waiting those that waited when it began. So requests that have arrived since do not wait yet, and while others wait, a place
-// that the step has made free is empty until the next step ends. In fixed time it is Load.
+// Published returns Load as vLLM publishes it at the end of each step: Running are the sequences still running after
+// the step, and Waiting those waiting at its begin. So sequences that arrived since do not count as waiting, and a slot
+// freed by the step looks empty until the next step ends, even if others wait. In fixed time it is Load.
 func (e *Engine) Published() Load {
 	l := e.Load()
 	l.Running, l.Waiting = e.time.published()
 	return l
 }
 
-// advance does everything that is due until now. Aborts go before other work of the same instant.
+// advance does all work due until now. At the same instant, aborts go first.
 func (e *Engine) advance(now time.Time) {
 	if now.Before(e.now) {
 		panic(fmt.Sprintf("engine: time runs backwards, from %v to %v", e.now, now))
@@ -227,7 +226,7 @@ func (e *Engine) advance(now time.Time) {
 		if len(e.aborts) > 0 && !e.aborts[0].at.After(at) {
 			id := e.aborts[0].id
 			e.aborts = e.aborts[1:]
-			e.time.sync(at.Add(-1)) // the step that ends now ends without it
+			e.time.sync(at.Add(-1)) // the current step ends without it
 			if s, ok := e.live[id]; ok {
 				e.leave(s, at, Aborted)
 			}

@@ -53,8 +53,8 @@ func (t *fixedTime) published() (running, waiting int) {
 
 func (t *fixedTime) forget(s *sequence) { t.dues.Remove(s) }
 
-// dueAfter returns when the next token is due after the given number of tokens: the k-th of n at k/n of the service
-// time; without streaming only the last one is reported.
+// dueAfter returns the due time of the next token after the given number: the k-th of n is due at k/n of the service
+// time. Without streaming only the last token is reported.
 func (s *sequence) dueAfter(tokens int) time.Time {
 	if !s.Streamed {
 		return s.started.Add(s.service)

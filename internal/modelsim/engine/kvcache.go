@@ -2,28 +2,27 @@ package engine
 
 import "slices"
 
-// kvCache is the memory of the engine, in blocks of tokens. A block is held by one sequence or shared by several, is kept
-// for its content while none holds it, or is free. A full block of a prompt with a known hash can be found again: it is
-// shared with, and later reused by, the sequences whose prompts begin with the same blocks. Blocks that nobody holds are
-// evicted when their room is needed, the one that was released longest ago first; of one sequence, the deepest first, so
-// that what is left is the beginning of its prompt.
+// kvCache is the memory of the engine, in blocks of tokens. A block is held by one or several sequences, kept for its
+// content without a holder, or free. A full prompt block with a known hash is reusable: sequences whose prompts begin
+// with the same blocks share it, also later. Kept blocks are evicted when their room is needed, the one released
+// longest ago first. Of one sequence the deepest goes first, so the beginning of its prompt stays.
 type kvCache struct {
 	blockSize, total int
-	used, peak       int // blocks that are held; a shared one counts once
+	used, peak       int // held blocks; a shared one counts once
 
 	known     []block // [0] is the end of the list of kept blocks: its newer is the oldest, its older the newest
-	vacant    []int32 // indexes in known that are free
+	vacant    []int32 // free indexes in known
 	byHash    map[uint64]int32
-	kept      int // number of known blocks that no sequence holds
+	kept      int // number of known blocks without a holder
 	evictions uint64
 
-	found []int32 // of the last find
+	found []int32 // result of the last find
 
-	watched bool // changes are kept
+	watched bool // changes are recorded
 	changes []BlockChange
 }
 
-// block is a block whose content is known.
+// block is a block with known content.
 type block struct {
 	hash         uint64
 	holders      int32
@@ -34,12 +33,12 @@ func newKVCache(blockSize, total int) kvCache {
 	return kvCache{blockSize: blockSize, total: total, known: make([]block, 1), byHash: map[uint64]int32{}}
 }
 
-// blocksFor returns the number of blocks that the tokens need.
+// blocksFor returns the number of blocks for the tokens.
 func blocksFor(tokens, blockSize int) int { return (tokens + blockSize - 1) / blockSize }
 
-// admit makes a sequence that holds nothing hold the cached blocks at the beginning of its prompt, and blocks for as many
-// of its other tokens as may be computed in the next step, at most budget. At least one token is always computed. It
-// returns the number of the latter; ok is false if there was no room, and then nothing changes.
+// admit gives a sequence without blocks the cached blocks at the beginning of its prompt, and blocks for its tokens in
+// the next step: at least one, and at most budget. It returns the number of these tokens. Without room ok is false, and
+// nothing changes.
 func (k *kvCache) admit(s *sequence, budget int) (scheduled int, ok bool) {
 	if k.total == 0 {
 		return min(s.missing(), budget), true
@@ -69,8 +68,8 @@ func (k *kvCache) admit(s *sequence, budget int) (scheduled int, ok bool) {
 	return scheduled, true
 }
 
-// find sets found to the cached blocks at the beginning of the sequence's prompt, and returns how many of them nobody
-// holds.
+// find sets found to the cached blocks at the beginning of the sequence's prompt, and returns the number of those
+// without a holder.
 func (k *kvCache) find(s *sequence) (idle int) {
 	k.found = k.found[:0]
 	most := min((s.Prompt+s.produced-1)/k.blockSize, s.Prompt/k.blockSize, len(s.Blocks))
@@ -87,8 +86,8 @@ func (k *kvCache) find(s *sequence) (idle int) {
 	return idle
 }
 
-// grow makes the sequence hold blocks for the given number of tokens. It reports whether there was room; if not,
-// nothing changes.
+// grow gives the sequence blocks for the given number of tokens. It reports whether there was room; if not, nothing
+// changes.
 func (k *kvCache) grow(s *sequence, tokens int) bool {
 	if k.total == 0 {
 		return true
@@ -103,7 +102,7 @@ func (k *kvCache) grow(s *sequence, tokens int) bool {
 	return true
 }
 
-// fits reports whether every sequence of the batch could hold the blocks of so many tokens more than are computed.
+// fits reports whether every sequence of the batch has room for this many more computed tokens.
 func (k *kvCache) fits(batch []*sequence, more int) bool {
 	if k.total == 0 {
 		return true
@@ -137,7 +136,7 @@ func (k *kvCache) take(blocks int) {
 	}
 }
 
-// evict frees a block that no sequence holds.
+// evict frees a kept block.
 func (k *kvCache) evict(id int32) {
 	hash := k.known[id].hash
 	delete(k.byHash, hash)
@@ -154,7 +153,7 @@ func (k *kvCache) reset() bool {
 		return false
 	}
 	watched := k.watched
-	k.watched = false // one change stands for all
+	k.watched = false // one change covers all blocks
 	for k.kept > 0 {
 		id := k.known[0].newer
 		k.unlink(id)
@@ -166,8 +165,8 @@ func (k *kvCache) reset() bool {
 	return true
 }
 
-// publish lets others find the blocks of the sequence's prompt that lie within its first tokens. Of two sequences that
-// computed the same block at the same time the second keeps its own to itself.
+// publish makes the blocks within the first tokens of the sequence's prompt reusable. If two sequences compute the same
+// block at the same time, the second's stays private.
 func (k *kvCache) publish(s *sequence, tokens int) {
 	full := min(min(tokens, s.Prompt)/k.blockSize, len(s.Blocks))
 	for ; s.published < full; s.published++ {
@@ -216,7 +215,7 @@ func (k *kvCache) link(id int32) {
 	k.kept++
 }
 
-// unlink takes a block out of the kept ones.
+// unlink removes a block from the kept ones.
 func (k *kvCache) unlink(id int32) {
 	b := k.known[id]
 	k.known[b.older].newer, k.known[b.newer].older = b.newer, b.older

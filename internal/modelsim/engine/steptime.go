@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// stepTime is calibrated time: continuous batching in steps. Steps that differ in nothing but the tokens that exist are
-// one run, which takes no more work than a step: each sequence of the batch gains a token in each.
+// stepTime is calibrated time: continuous batching in steps. Steps that differ only in the number of existing tokens
+// are one run, which costs no more than a step. In each, every sequence of the batch gains a token.
 type stepTime struct {
 	engine  *Engine
-	batch   []*sequence   // of the step in progress; nil where one was aborted
+	batch   []*sequence   // of the current step; nil for an aborted one
 	started time.Time     // of the step in progress
 	length  time.Duration // of each step of the run
-	steps   int           // of the run that have not ended; 0: no step is in progress
-	blocked *sequence     // the head of the queue that could not join the batch; nil if none waited
+	steps   int           // of the run, not ended yet; 0: no current step
+	blocked *sequence     // the queue's head, which could not join the batch; nil if none waited
 
-	waiting          int // when the step in progress began
-	left, leftBehind int // by the step that ended last: the running ones then, and those that waited when it began
+	waiting          int // when the current step began
+	left, leftBehind int // by the last ended step: the running sequences at its end, and the waiting ones at its begin
 }
 
 func (t *stepTime) next() (time.Time, bool) {
 	return t.started.Add(t.length * time.Duration(t.steps)), t.steps > 0
 }
 
-// fill starts a run, unless a step is in progress or there is nothing to do. If another one waits than at the start of
-// the run in progress, and may join the batch, the run ends with its present step.
+// fill starts a run, unless there is a current step or no work. If the queue has a new head that may join the batch,
+// the current run ends with its current step.
 func (t *stepTime) fill(now time.Time) {
 	e := t.engine
 	if t.steps > 0 {
@@ -64,7 +64,7 @@ func (t *stepTime) fill(now time.Time) {
 			schedule(s, n)
 		}
 	}
-	// As in vLLM, no sequence joins in a step that had to preempt: it would take what was just freed.
+	// As in vLLM, no sequence joins in a step that had to preempt: it would take the blocks just freed.
 	for i := 0; !preempted && i < len(e.waiting) && e.freeSlot() && budget > 0; {
 		s := e.waiting[i]
 		if !e.lora.admits(s, e.running) {
@@ -96,12 +96,12 @@ func (t *stepTime) fill(now time.Time) {
 	}
 }
 
-// equalSteps returns the number of steps from now on that are the same, if no sequence arrives or is aborted: each
-// computes the last token of each sequence, none ends before the last step, and the cache suffices. A waiting sequence
-// cannot join meanwhile, since no slot and no block becomes free.
+// equalSteps returns the number of equal steps from now on, if no sequence arrives or is aborted: each computes one
+// token of each sequence, no sequence ends before the last step, and the cache suffices. No waiting sequence can join
+// meanwhile, since no slot or block becomes free.
 func (t *stepTime) equalSteps() int {
 	e := t.engine
-	if e.cfg.Jitter != 0 || e.lora.room > 0 && len(e.waiting) > 0 { // later ones may join before those that wait
+	if e.cfg.Jitter != 0 || e.lora.room > 0 && len(e.waiting) > 0 { // later sequences may join before waiting ones
 		return 1
 	}
 	steps := math.MaxInt
@@ -117,7 +117,7 @@ func (t *stepTime) equalSteps() int {
 	return max(1, steps)
 }
 
-// sync carries out the steps of the run that have ended by now, except the last one.
+// sync carries out the run's steps that have ended by now, except the last.
 func (t *stepTime) sync(now time.Time) {
 	if t.steps <= 1 || t.length <= 0 {
 		return
@@ -129,12 +129,12 @@ func (t *stepTime) sync(now time.Time) {
 	}
 }
 
-// pass ends steps of a run that are not its last, and begins the one after them.
+// pass ends steps of a run, not its last, and begins the step after them.
 func (t *stepTime) pass(steps int) {
 	for _, s := range t.batch {
 		s.computed += steps
 		s.produced += steps
-		t.engine.cache.grow(s, s.computed+1) // there is room, by equalSteps
+		t.engine.cache.grow(s, s.computed+1) // equalSteps has checked the room
 	}
 	t.engine.generated += uint64(steps) * uint64(len(t.batch))
 	t.waiting = len(t.engine.waiting)
@@ -143,7 +143,7 @@ func (t *stepTime) pass(steps int) {
 
 func (t *stepTime) published() (running, waiting int) { return t.left, t.leftBehind }
 
-// step ends the run in progress: each sequence whose known tokens are all computed gains one.
+// step ends the current run: each sequence whose known tokens are all computed gains one.
 func (t *stepTime) step(now time.Time) {
 	if t.steps > 1 {
 		t.pass(t.steps - 1)
@@ -163,7 +163,7 @@ func (t *stepTime) step(now time.Time) {
 	t.left, t.leftBehind = len(t.engine.running), t.waiting
 }
 
-// forget ends the run with its present step, from which the sequence is missing.
+// forget ends the run with its current step, without the sequence.
 func (t *stepTime) forget(s *sequence) {
 	if i := slices.Index(t.batch, s); i >= 0 {
 		t.batch[i] = nil
