@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestRestingAccounts checks what stays known of flows without requests: little, and nothing that counts.
+// TestRestingAccounts checks the accounts of flows without requests: they are few, and hold no counts.
 func TestRestingAccounts(t *testing.T) {
 	var f flowAccounts
 	busy := f.addWaiter(0, "busy")
@@ -45,7 +45,7 @@ func TestRestingAccounts(t *testing.T) {
 	}
 }
 
-// A tenant has what its flows in all tiers have, is live while one of them is, and begins anew after that.
+// A tenant's account is the sum of its flows in all tiers. It is live while one of them is, and starts anew afterwards.
 func TestATenantIsItsFlows(t *testing.T) {
 	var f flowAccounts
 	high, low := f.addWaiter(0, "a"), f.addWaiter(2, "a")

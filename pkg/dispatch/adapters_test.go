@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// loras runs clients whose requests need one of 20 adapters before four engines with room for four adapters each, where
-// loading one takes as long as 4,000 tokens of a prompt. With known Weir knows that these models are adapters.
+// loras runs clients whose requests need one of 20 adapters, on four engines with room for four adapters each. Loading
+// one takes as long as 4,000 prompt tokens. known means that Weir knows that these models are adapters.
 func loras(t *testing.T, clients, slots int, order fairqueue.Order, known bool) (p *plant, loads uint64, ends map[string]int) {
 	cfg := engine.Reference()
 	cfg.Adapters, cfg.AdapterLoad = 4, 4000*cfg.Step.PerToken
@@ -44,8 +44,9 @@ func loras(t *testing.T, clients, slots int, order fairqueue.Order, known bool) 
 	return p, loads, ends
 }
 
-// Engines load adapters less than half as often where Weir knows which models are adapters, and more requests are answered.
-// No adapter starves, though there are more than places for them, and no request takes twice as long as any did before.
+// If Weir knows which models are adapters, engines load adapters less than half as often, and more requests are
+// answered. No adapter starves, although there are more adapters than places. No request takes more than twice the
+// longest time without this knowledge.
 func TestAdaptersStayWhereTheyAre(t *testing.T) {
 	for _, c := range []struct {
 		clients, slots int

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Whatever list of backends comes after whatever other one, the accounts are those of who has seen no other.
+// After any sequence of backend lists, the accounts equal those of a machine that has seen only the last list.
 func TestSetBackendsFromAnyToAny(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := time.Unix(1_000_000, 0)
@@ -58,7 +58,7 @@ func TestSetBackendsFromAnyToAny(t *testing.T) {
 	}
 }
 
-// The board has each ready endpoint's bounds as soon as the ledger has them: of new backends, of changed ones, of many at
+// The board gets each ready endpoint's bounds as soon as the ledger has them: for new backends, changed ones, many at
 // once, and with another configuration.
 func TestTheBoardIsToldTheBounds(t *testing.T) {
 	s, err := scheduling.New(scheduling.DefaultConfig())
@@ -114,7 +114,7 @@ func TestTheBoardIsToldTheBounds(t *testing.T) {
 	}
 }
 
-// Two lists' equal beginnings and ends are found whatever their lengths are, and wherever in a block they differ.
+// The equal beginnings and ends of two lists are found for all lengths, and for a difference at any place in a block.
 func TestEqualBackends(t *testing.T) {
 	whole := make([]stock.Backend, 3*block)
 	for i := range whole {

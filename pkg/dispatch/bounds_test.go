@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// job is a request of a random workload, with what it takes now.
+// job is a request of a random workload, with its current cost and tokens.
 type job struct {
 	*Waiter
 	flow   string
@@ -18,7 +18,7 @@ type job struct {
 	tokens stock.Tokens
 }
 
-// holding is what some requests hold, in both units.
+// holding is the stock held by some requests, in both units.
 type holding struct {
 	requests int
 	tokens   stock.Tokens
@@ -34,7 +34,7 @@ func holds(jobs []*job, which func(*job) bool) (h holding) {
 	return h
 }
 
-// below reports whether another request may be added, in both units; a bound of 0 bounds nothing.
+// below reports whether another request may be added, in both units; a bound of 0 is no bound.
 func (h holding) below(most holding) bool {
 	return (most.requests == 0 || h.requests < most.requests) && (most.tokens == 0 || h.tokens < most.tokens)
 }
@@ -58,7 +58,7 @@ func (w *workload) at(e int) func(*job) bool {
 
 func everyJob(*job) bool { return true }
 
-// pool is what the whole pool may hold.
+// pool is the bound of the whole pool.
 func (w *workload) pool() holding {
 	return holding{w.perBackend.requests * w.endpoints, w.perBackend.tokens * stock.Tokens(w.endpoints)}
 }
@@ -74,7 +74,8 @@ func (w *workload) laneOf(j *job) []int {
 	return all
 }
 
-// goes checks that a request may go: whatever it goes to is below its bounds before, or empty.
+// goes checks that a request may go: the pool, its lane, its endpoint and its flow were below their bounds before, or
+// empty.
 func (w *workload) goes(j *job) {
 	e := int(j.Lease().Endpoint())
 	theFlows := func(o *job) bool { return o.flow == j.flow && int(o.Lease().Endpoint()) == e }
@@ -99,8 +100,8 @@ func (w *workload) goes(j *job) {
 	w.going = append(w.going, j)
 }
 
-// mayGo reports whether nothing keeps a request: there is an endpoint that is below its bounds, and the flow's caps are not
-// reached, or the flow has nothing in flight.
+// mayGo reports whether a request could go: an endpoint is below its bounds, and its flow is below its caps or has
+// nothing in flight.
 func (w *workload) mayGo(j *job) bool {
 	flows := holds(w.going, w.of(j.flow))
 	var place bool
@@ -112,7 +113,7 @@ func (w *workload) mayGo(j *job) bool {
 	return place && (flows.requests == 0 || flows.below(w.perFlow))
 }
 
-// follow checks what an event has led to. own is the request that has arrived in it, or nil.
+// follow checks the results of an event. own is the request that arrived in it, or nil.
 func (w *workload) follow(own *job) {
 	if own != nil {
 		w.waiting = append(w.waiting, own)
@@ -140,10 +141,10 @@ func (w *workload) follow(own *job) {
 	}
 }
 
-// Whenever a request goes, the pool, its lane, its endpoint, its flow and its flow there are below their bounds in requests
-// and in tokens, so that none is exceeded by more than that request and overruns; or they hold nothing, and then it goes
-// whatever its size. In tokens the pool may hold what each of its endpoints may, however much is at another. And nobody
-// waits whom none of them keeps. Costs, which are drawn apart, make no difference.
+// A request goes only if the pool, its lane, its endpoint, its flow and its flow there are below their bounds in
+// requests and in tokens, or hold nothing. So each bound is exceeded by at most that request and overruns; into an
+// empty holder goes a request of any size. The pool's bound in tokens is the sum of its endpoints' bounds, whatever
+// each holds. No request waits that none of these bounds stops. Costs, drawn independently, make no difference.
 func TestBoundsInBothUnits(t *testing.T) {
 	waited, largest := 0, 0
 	for seed := range uint64(40) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// A tenant whose requests fail everywhere, at once or after a while, opens no circuit, from its first request on. Beyond the
-// time that its requests take at the engines it costs others 5 % of their answers at most.
+// A tenant whose requests fail everywhere, at once or after a while, opens no circuit, from its first request on. Apart
+// from its requests' time at the engines it costs others at most 5 % of their answers.
 func TestATenantThatFailsEverywhereCostsOthersLittle(t *testing.T) {
 	const engines, slots, takes, length = 2, 8, 100 * time.Millisecond, 10 * time.Second
 	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.FairShare} {

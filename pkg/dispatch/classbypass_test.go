@@ -7,13 +7,13 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// unsized has the band of the one endpoint be the configuration's.
+// unsized makes the only endpoint's band the configuration's.
 func (b *bench) unsized() {
 	b.event(func() { b.SetBackends(b.clock, []stock.Backend{{ID: 0}}, nil) })
 }
 
-// Between the bounds a class whose clients always send the next request at once leaves the others their turns: with as
-// many clients as there is room, each class of equal quanta gets half of the dispatches.
+// Between the bounds, a class whose clients always send the next request at once does not take the others' turns. With
+// as many clients as slots, each of two classes with equal quanta gets half of the dispatches.
 func TestNoClassStarvesBetweenTheBounds(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) {
 		inClasses(c)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Problems of a configuration name the field and its value.
+// A problem of a configuration names the field and its value.
 func TestProblemsOfAConfiguration(t *testing.T) {
 	twoClasses := func(c *Config) {
 		c.Queue.Classes = []fairqueue.ClassConfig{{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1}}

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// countingBoard counts the calls of the board, and of these the ones that look at every endpoint of a lane.
+// countingBoard counts the calls of the board, and the calls among them that look at every endpoint of a lane.
 type countingBoard struct {
 	placement.Placer
 	calls, explored int
@@ -67,7 +67,7 @@ func (b *countingBoard) Traits(p Placement, some []scheduling.Trait) []schedulin
 	return b.Placer.Traits(p, some)
 }
 
-// countsCalls has a machine ask a placer that counts, from now on.
+// countsCalls makes a machine use a counting placer from now on.
 func countsCalls(x *shared) *countingBoard {
 	c := &countingBoard{Placer: placement.On(x.board)}
 	x.placer = c

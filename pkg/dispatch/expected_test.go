@@ -31,9 +31,9 @@ var expecting = map[string]struct {
 	}, [2]Arrival{{Flow: "a", Path: &fairqueue.Path{Under: []string{"u"}}}, {Flow: "b", Path: &fairqueue.Path{Under: []string{"v"}}}}},
 }
 
-// rivalry lets two rivals, of which four requests wait always, share four slots until 1,000 have gone. Each costs 100 by its
-// estimate, as much as expected of the first rival's once granted, and as much as actual of these at the end. It returns how
-// many went of each, and how many of the first four, none of which had ended.
+// rivalry makes two rivals, each with four requests always waiting, share four slots until 1,000 requests have gone.
+// The estimate of each is 100. The first rival's cost expected once granted, and actual at the end. rivalry returns the
+// number that went of each rival, overall and among the first four, before any had ended.
 func rivalry(t *testing.T, name string, expected, actual fairqueue.Cost) (went, atOnce [2]int) {
 	test := expecting[name]
 	b := newBench(t, []int{4}, func(c *Config) {
@@ -99,8 +99,8 @@ func rivalry(t *testing.T, name string, expected, actual fairqueue.Cost) (went, 
 	return went, atOnce
 }
 
-// A flow that makes Weir expect cached prompts which the engine does not have gains no more than its requests in flight are
-// charged too little: it is l_f + l_g + 2E, with E of at most four requests.
+// A flow that makes Weir expect prompts in the cache that are not there gains at most the missing charge of its
+// requests in flight: l_f + l_g + 2E, with E of at most four requests.
 func TestALiarAboutCachedPromptsGainsNothing(t *testing.T) {
 	for name := range expecting {
 		went, _ := rivalry(t, name, 10, 100)
@@ -110,8 +110,8 @@ func TestALiarAboutCachedPromptsGainsNothing(t *testing.T) {
 	}
 }
 
-// A flow whose prompts are cached is charged less at once, before any of its requests has ended, and in the end it gets as
-// many more requests as these are cheaper.
+// A flow with cached prompts is charged less at once, before any of its requests has ended. In the end it gets more
+// requests in proportion.
 func TestCachedPromptsAreChargedLessAtOnce(t *testing.T) {
 	for name := range expecting {
 		went, atOnce := rivalry(t, name, 25, 25)

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// However many expire together, an event ends a bounded number of them, and the next one is due at once, until all have
-// ended at the instant at which they were due. Nobody among them is dispatched meanwhile, and whoever is not due is.
+// If many requests expire together, each event ends a bounded number, and the next event is due at once, until all have
+// ended at the instant when they were due. None of them is dispatched meanwhile, but other requests are.
 func TestExpiryTogetherIsSplitIntoEvents(t *testing.T) {
 	const many, ttl = 20_000, 30 * time.Second
 	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "fairshare": fairqueue.FairShare, "none": fairqueue.OneFlow} {
@@ -74,8 +74,8 @@ func TestExpiryTogetherIsSplitIntoEvents(t *testing.T) {
 	}
 }
 
-// A waiter whose time is over preempts nobody, whoever else has to end first, and neither goes in its turn when the queue is
-// switched off.
+// An expired waiter preempts no request, even if others must end first. It is also not granted in its turn when the
+// queue is switched off.
 func TestOverdueWaitersTakeNothing(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		b := newBench(t, []int{1}, func(c *Config) { c.Queue.QueueTTL = 10 * time.Second })
@@ -106,7 +106,8 @@ func TestOverdueWaitersTakeNothing(t *testing.T) {
 	}
 }
 
-// While waiters are overdue nobody preempts: not the overdue one at the head, whose tier may preempt from now on.
+// While waiters are overdue, no request preempts: not even the overdue one at the head, whose tier may preempt from now
+// on.
 func TestOverdueWaitersPreemptNobody(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) {
 		c.Queue.QueueTTL = 10 * time.Second
@@ -139,7 +140,7 @@ func TestOverdueWaitersPreemptNobody(t *testing.T) {
 	}
 }
 
-// An overdue waiter that the event has not ended yet lends its age to nobody.
+// An overdue waiter that the event has not ended yet lends its age to no other.
 func TestOverdueWaiterLendsNoAge(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) {
 		c.Queue.QueueTTL = 10 * tick

@@ -98,7 +98,7 @@ func (w *world) accountsAgree() error {
 	return w.asksInTime()
 }
 
-// asksInTime: the machine is to be asked again exactly while somebody waits, and not behind what is due next.
+// asksInTime: the machine has a next time exactly while a request waits, and that time is not after the next due event.
 func (w *world) asksInTime() error {
 	in, asks := w.Next(w.clock)
 	at := w.clock.Add(in)
@@ -116,7 +116,7 @@ func (w *world) asksInTime() error {
 	return nil
 }
 
-// stagesAgree: each request is in one place, and came there by a way that there is.
+// stagesAgree: each request is in one stage, and reached it by a valid transition.
 func (w *world) stagesAgree(in input) error {
 	for i, s := range w.subjects {
 		l, own := s.w, in.op != arrives && in.op != passesOn && int(in.index) == i
@@ -134,7 +134,7 @@ func (w *world) stagesAgree(in input) error {
 			legal = l.stage == StageWaiting || l.stage == StageGranted || l.stage == StageEnded && s.outcome != OutcomeDispatched
 		case StageGranted:
 			legal = l.stage == StageWaiting || l.stage == StageGranted || own ||
-				l.stage == StageEnded && (s.outcome == OutcomeTTLExpired || s.outcome == OutcomeDeadlineExceeded) // preempted unsent, and its time is over
+				l.stage == StageEnded && (s.outcome == OutcomeTTLExpired || s.outcome == OutcomeDeadlineExceeded) // preempted unsent, expired
 		case StageSent:
 			legal = l.stage == StageSent || l.stage == StageStreaming && own || l.stage == StageEnded && (own || s.preempted)
 		case StageStreaming:
@@ -149,7 +149,7 @@ func (w *world) stagesAgree(in input) error {
 	return nil
 }
 
-// atZero: when all is over, nothing is left in any account.
+// atZero: after the end of all requests, all accounts are empty.
 func (w *world) atZero() error {
 	if s := w.State(); s.Stock != 0 || s.Tokens != 0 || s.LiveFlows != 0 || s.PromotedHeld != 0 {
 		return fmt.Errorf("accounts are not zero at the end: %+v", s)

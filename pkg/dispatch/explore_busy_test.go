@@ -8,19 +8,19 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// In scenes with busy rules each prompt has promptTokens, and an input says that the first token of an answer has come.
+// In scenes with busy rules each prompt has promptTokens, and one input is the first token of an answer.
 
 // promptTokens is the length of each prompt.
 const promptTokens = 2
 
-// prompts are those that endpoints of the fleet have to read.
+// prompts are the unread prompts at the fleet's endpoints.
 type prompts struct {
 	rules   []scheduling.BusyRule
 	reading [2]int
-	turned  [2]bool // what TakeTurned returns
+	turned  [2]bool // the result of TakeTurned
 }
 
-// readingAt has the reservation of each endpoint that has to read a prompt, as a board makes it.
+// readingAt has a reservation with an unread prompt for each endpoint, made by a board.
 var readingAt = sync.OnceValue(func() (all [2]Reservation) {
 	scheduler, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *fleet) reserve(e Endpoint) Reservation {
 	return readingAt()[e]
 }
 
-// busyBy are the rules by which an endpoint is busy.
+// busyBy returns the rules by which an endpoint is busy.
 func (f *fleet) busyBy(e Endpoint) (rules uint64) {
 	for i, r := range f.rules {
 		if f.slots[e] > 0 && int64(f.reading[e]*promptTokens) > *r.PrefillTokens {
@@ -60,7 +60,7 @@ func (f *fleet) busyBy(e Endpoint) (rules uint64) {
 	return rules
 }
 
-// reads changes how many prompts an endpoint has to read.
+// reads changes the number of unread prompts at an endpoint.
 func (f *fleet) reads(e Endpoint, by int) {
 	was := int(e) < len(f.slots)
 	before := uint64(0)
@@ -73,7 +73,7 @@ func (f *fleet) reads(e Endpoint, by int) {
 	f.turned[e] = f.turned[e] || was && f.busyBy(e) != before
 }
 
-// retell has TakeTurned name all that are busy, as a board does after a change of the endpoints.
+// retell makes TakeTurned name all busy endpoints, like a board after a change of the endpoints.
 func (f *fleet) retell() {
 	for e := range f.slots {
 		f.turned[e] = f.busyBy(Endpoint(e)) != 0
@@ -95,7 +95,7 @@ func (f *fleet) Busy(p Placement, rule int) bool {
 	return enoughAre(&f.rules[rule], n, len(ready))
 }
 
-// enoughAre reports whether so many busy endpoints make all busy.
+// enoughAre reports whether n busy endpoints make all busy.
 func enoughAre(r *scheduling.BusyRule, n, of int) bool {
 	ratio := r.WorkerRatio
 	if ratio == 0 {
@@ -121,7 +121,7 @@ func (f *fleet) PromptRead(r *Reservation) {
 	}
 }
 
-// busyInputs are the first tokens that can come now.
+// busyInputs returns the possible first tokens.
 func (w *world) busyInputs() (in []input) {
 	if len(w.config.Classes) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (w *world) busyInputs() (in []input) {
 	return in
 }
 
-// toRead are the prompts that an endpoint has to read, but for those of some requests.
+// toRead returns the number of unread prompts at an endpoint, without those of some requests.
 func (w *world) toRead(e Endpoint, but []*subject) (n int) {
 	for _, s := range w.subjects {
 		if s.holds() && s.w.reservation.Endpoint() == e && !s.read && !slices.Contains(but, s) {
@@ -144,8 +144,7 @@ func (w *world) toRead(e Endpoint, but []*subject) (n int) {
 	return n
 }
 
-// blocked reports whether the endpoints that a request may use are too busy for its class, with what they have to read for
-// others than these.
+// blocked reports whether a request's endpoints are too busy for its class, without the prompts of some requests.
 func (w *world) blocked(s *subject, but ...*subject) bool {
 	if len(w.config.Classes) == 0 {
 		return false
@@ -168,7 +167,7 @@ func (w *world) blocked(s *subject, but ...*subject) bool {
 	return enoughAre(rule, n, len(ready))
 }
 
-// promptsAgree: endpoints have to read what their requests have not had read.
+// promptsAgree: the endpoints' unread prompts are their requests' unread prompts.
 func (w *world) promptsAgree() error {
 	if len(w.config.Classes) == 0 {
 		return nil
@@ -181,7 +180,7 @@ func (w *world) promptsAgree() error {
 	return nil
 }
 
-// appendPrompts appends what decides who is blocked.
+// appendPrompts appends the state that decides which requests are blocked.
 func (w *world) appendPrompts(b []byte) []byte {
 	if len(w.config.Classes) == 0 {
 		return b

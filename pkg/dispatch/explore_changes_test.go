@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// scenesOfChanges are those of engines that fail and shrink, of reloads and deadlines, and of what a class may do.
+// scenesOfChanges are the scenes with failing or shrinking engines, reloads, deadlines, and limits of classes.
 func scenesOfChanges() []*scene {
 	six := kinds(3, "a", "b")
 	return []*scene{
@@ -97,7 +97,7 @@ func scenesOfChanges() []*scene {
 		{
 			name: "reload", depth: 5, requests: 6, kinds: six, crowd: []int8{2, 4, 4, 5}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.MaxInFlightPerFlow = 1 },
-			reload: func(c *Config) { // the middle tier goes, and so does the cap
+			reload: func(c *Config) { // removes the middle tier and the cap
 				threeTiers(c, 1_000_000)
 				c.Queue.Tiers = append(c.Queue.Tiers[:1], c.Queue.Tiers[2])
 				c.Tiers = []TierConfig{{CanPreempt: true, ReservedFloor: 1}, {}}

@@ -8,13 +8,14 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// In scenes with circuits an engine may answer 500, or 429 with Retry-After. Each engine has failed seven times before, for
-// the scene's suspects, so that one more failure may shut it: as many requests as that takes are too many to explore.
+// In scenes with circuits an engine may answer 500, or 429 with Retry-After. Each engine has already failed seven
+// times, for the scene's suspects, so one more failure may open its circuit. Exploring all eight failures would take
+// too many requests.
 
-// asksFor is what an engine that answers 429 asks for.
+// asksFor is the Retry-After of a 429.
 const asksFor = 2 * tick
 
-// answers ends a stream with a status. What has cost is not known.
+// answers ends a stream with a status, and an unknown cost.
 func (w *world) answers(s *subject, status int) {
 	s.outcome, s.told, s.failed = OutcomeDispatched, true, status >= 500
 	if s.preempted {
@@ -29,7 +30,7 @@ func (w *world) answers(s *subject, status int) {
 	w.event(func() { w.Answered(w.clock, s.w.Granted(), -1, Answer{Status: 500}) })
 }
 
-// prime has engines of which nothing is known, or nothing any more, look as if they had failed before.
+// prime makes engines without known answers look as if they had failed before.
 func (w *world) prime() {
 	for _, f := range w.failing {
 		if f.circuit != (stock.Circuit{}) {
@@ -41,7 +42,7 @@ func (w *world) prime() {
 	}
 }
 
-// circuitInputs are the answers of engines that fail which can come now.
+// circuitInputs returns the possible answers of failing engines.
 func (w *world) circuitInputs() (in []input) {
 	for i, s := range w.subjects {
 		if s.w.stage == StageSent && w.scene.suspects != nil {
@@ -51,7 +52,7 @@ func (w *world) circuitInputs() (in []input) {
 	return in
 }
 
-// engineGlance is what an onlooker knows of an engine.
+// engineGlance is an engine's state before the input, for the checks.
 type engineGlance struct {
 	known bool
 	state stock.CircuitState
@@ -74,7 +75,7 @@ func (w *world) lookAtEngines() (all [2]engineGlance) {
 	return all
 }
 
-// placesOf are the places that failures of a tenant hold at an endpoint, or anywhere.
+// placesOf returns the number of slots held by a tenant's failures at an endpoint, or anywhere.
 func (w *world) placesOf(tenant string, e Endpoint) (n int) {
 	for at, f := range w.failing {
 		for _, h := range f.held {
@@ -86,7 +87,7 @@ func (w *world) placesOf(tenant string, e Endpoint) (n int) {
 	return n
 }
 
-// circuitsAgree checks what a user expects of circuits.
+// circuitsAgree checks the documented behavior of circuits.
 func (w *world) circuitsAgree(g glance) error {
 	if w.scene.suspects == nil {
 		return nil
@@ -130,14 +131,14 @@ func (w *world) circuitsAgree(g glance) error {
 	return w.placesAgree(g)
 }
 
-// placesAgree: only fresh failures hold places, as many as they may.
+// placesAgree: only fresh failures hold slots, at most the allowed number.
 func (w *world) placesAgree(g glance) error {
 	for e, f := range w.failing {
 		if f.withheld != w.fleet.foreign[e] && w.fleet.slots[e] > 0 {
 			return fmt.Errorf("%d are withheld at endpoint %d, which knows of %d", f.withheld, e, w.fleet.foreign[e])
 		}
 	}
-	overdue := w.queue.Len() == 0 // nobody needs to know that a place is free again
+	overdue := w.queue.Len() == 0 // then a free slot may go unnoticed
 	for key, t := range w.flows.known {
 		if n := w.placesOf(key, NoEndpoint); n != int(t.places) {
 			return fmt.Errorf("%d failures of %s hold places, %d count for its cap", n, key, t.places)
@@ -166,11 +167,11 @@ func (w *world) placesAgree(g glance) error {
 	return nil
 }
 
-// longestHold is the longest time for which a failure holds a place: an eighth of that which a request takes in a scene.
+// longestHold is the longest time for which a failure holds a slot: an eighth of a request's time in a scene.
 const longestHold = 8 * tick / 8
 
-// appendEngines appends what decides how engines that fail go on. Times that have passed are told as they are, so worlds
-// with such engines are rarely equal.
+// appendEngines appends the state of failing engines that decides later events. It includes past times unchanged, so
+// worlds with such engines are rarely equal.
 func (w *world) appendEngines(b []byte) []byte {
 	if w.scene.suspects == nil {
 		return b
@@ -201,7 +202,7 @@ func (w *world) appendEngines(b []byte) []byte {
 	return b
 }
 
-// mended: a minute later no failure holds a place, and each engine gets requests.
+// mended: a minute later no failure holds a slot, and each engine gets requests.
 func (w *world) mended() error {
 	if w.scene.suspects == nil {
 		return nil

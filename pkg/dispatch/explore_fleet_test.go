@@ -16,21 +16,21 @@ type fleet struct {
 	scene    *scene
 	slots    []int // 0: not ready
 	reserved [2]int
-	foreign  [2]int   // others' requests
+	foreign  [2]int   // foreign requests
 	tokens   [2]int64 // of ours
 	lower    [2]int   // the bounds of requests, rounded up
 	upper    [2]int
 	least    [2]int64 // the bounds of tokens; 0: none
 	most     [2]int64
-	changed  []Endpoint // what TakeChanges returns
-	sick     bool       // it panics whenever it is asked for a placement
+	changed  []Endpoint // the result of TakeChanges
+	sick     bool       // panics at every placement
 	lost     reach      // it panics whenever it is asked for the lane of this one; "": of none
-	level    int        // of the models that are listed
+	level    int        // of the listed models
 	regroups *Regrouping
-	prompts  // that are being read
+	prompts  // being read
 }
 
-// set makes these the slots.
+// set sets the slots.
 func (f *fleet) set(slots []int) {
 	for e, n := range slots {
 		if len(f.slots) <= e || f.slots[e] != n {
@@ -44,16 +44,16 @@ func (f *fleet) set(slots []int) {
 	f.retell()
 }
 
-// held is what is at an endpoint.
+// held returns the number of requests at an endpoint, own and foreign.
 func (f *fleet) held(e Endpoint) int { return f.reserved[e] + f.foreign[e] }
 
-// SetForeign is told by the machine.
+// SetForeign is called by the machine.
 func (f *fleet) SetForeign(e Endpoint, n int, _ int64) bool {
 	f.foreign[e] = n
 	return true
 }
 
-// SetBounds is told by the machine, in one test of endpoints that are not in the fleet too.
+// SetBounds is called by the machine, in one test also for endpoints outside the fleet.
 func (f *fleet) SetBounds(e Endpoint, lower, upper int64) bool {
 	in := int(e) < len(f.upper)
 	if in {
@@ -62,7 +62,7 @@ func (f *fleet) SetBounds(e Endpoint, lower, upper int64) bool {
 	return in
 }
 
-// room reports whether an endpoint has less than its own bound.
+// room reports whether an endpoint is below its own bound.
 func (f *fleet) room(e Endpoint, bound Bound) bool {
 	own := f.upper[e]
 	if bound == BelowLower {
@@ -71,7 +71,7 @@ func (f *fleet) room(e Endpoint, bound Bound) bool {
 	return own == 0 || f.held(e) < own
 }
 
-// SetTokenBounds is told by the machine, in one test of endpoints that are not in the fleet too.
+// SetTokenBounds is called by the machine, in one test also for endpoints outside the fleet.
 func (f *fleet) SetTokenBounds(e Endpoint, lower, upper int64) bool {
 	in := int(e) < len(f.most)
 	if in {
@@ -80,7 +80,7 @@ func (f *fleet) SetTokenBounds(e Endpoint, lower, upper int64) bool {
 	return in
 }
 
-// BelowTokens asks every endpoint that is ready.
+// BelowTokens checks every ready endpoint.
 func (f *fleet) BelowTokens(bound Bound) bool {
 	return slices.ContainsFunc(f.ready(reach("")), func(e Endpoint) bool {
 		if bound == BelowLower {
@@ -90,7 +90,7 @@ func (f *fleet) BelowTokens(bound Bound) bool {
 	})
 }
 
-// AddTokens is told by the machine.
+// AddTokens is called by the machine.
 func (f *fleet) AddTokens(e Endpoint, by int64) { f.tokens[e] += by }
 
 // TakesTokens is below the bound.
@@ -102,7 +102,7 @@ func (f *fleet) TakesTokens(e Endpoint, change int64) bool {
 	return f.most[e] == 0 || f.tokens[e]+change < f.most[e]
 }
 
-// SetSignals: it heeds none.
+// SetSignals ignores the signals.
 func (f *fleet) SetSignals(Endpoint, Signals) bool { return true }
 
 func (f *fleet) Held(e Endpoint) int { return f.held(e) }
@@ -116,7 +116,7 @@ func (f *fleet) ready(p Placement) (ready []Endpoint) {
 	return ready
 }
 
-// below reports whether the lane, with its stock changed by so many, is below a bound. That of the whole pool always is:
+// below reports whether the lane is below a bound, with its stock changed by change. The whole pool's lane always is:
 // its band is the ledger's.
 func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	if bound >= Unbounded || p.(reach).whole() || f.scene.upper == 0 {
@@ -125,14 +125,14 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	if change == 0 {
 		return slices.ContainsFunc(f.ready(p), func(e Endpoint) bool { return f.room(e, bound) })
 	}
-	// Without one of them, at an endpoint with no more than it may have, there is room.
+	// Without one of them, an endpoint within its bound has room.
 	return len(f.ready(p)) > 0
 }
 
 // Read does nothing: the exploration watches no first tokens.
 func (f *fleet) Read(*Reservation) {}
 
-// Regret is the whole prompt where the endpoint that has it cached is ready, and another one would be picked.
+// Regret is the whole prompt if the endpoint with the cached prompt is ready, but another one would be picked.
 func (f *fleet) Regret(p Placement, bound Bound, except *EndpointSet) (int64, bool) {
 	cached := p.(reach).cached()
 	if !slices.Contains(f.ready(p), cached) {
@@ -147,7 +147,7 @@ func (f *fleet) Regret(p Placement, bound Bound, except *EndpointSet) (int64, bo
 	return cachedPrompt, true
 }
 
-// cachedPrompt is the length of a prompt that an endpoint has cached.
+// cachedPrompt is the length of a cached prompt.
 const cachedPrompt = 1000
 
 func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
@@ -166,7 +166,7 @@ func (f *fleet) pick(p Placement, bound Bound, except *EndpointSet) Endpoint {
 	return best
 }
 
-// isPoison reports whether the placer panics whenever it is asked for a placement.
+// isPoison reports whether the placer panics for a placement.
 func (f *fleet) isPoison(p Placement) bool {
 	return f.scene.poison != "" && string(p.(reach)) == f.scene.poison
 }
@@ -214,7 +214,7 @@ func (f *fleet) Meets(p Placement, set *EndpointSet) bool {
 	return slices.ContainsFunc(f.ready(p), set.Has)
 }
 
-// Known counts those that are not ready too.
+// Known also counts endpoints that are not ready.
 func (f *fleet) Known(p Placement) (n int) {
 	for e := range f.slots {
 		if f.has(p.(reach), Endpoint(e)) {
@@ -226,7 +226,7 @@ func (f *fleet) Known(p Placement) (n int) {
 
 func (f *fleet) CanServe(p Placement, e Endpoint) bool { return slices.Contains(f.ready(p), e) }
 
-// Reach is asked for the poison as well, so it answers.
+// Reach is also called for the poison, so it answers.
 func (f *fleet) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
 	if p.(reach).whole() {
 		return nil, true
@@ -241,7 +241,7 @@ func (f *fleet) Reach(p Placement, some []Endpoint) ([]Endpoint, bool) {
 	return []Endpoint{Endpoint(p.(reach)[0] - '0')}, false
 }
 
-// Traits: only models have some, since no endpoint joins the fleet.
+// Traits: only models have traits, since no endpoint joins the fleet.
 func (f *fleet) Traits(p Placement, some []scheduling.Trait) []scheduling.Trait {
 	if r := p.(reach); r.isModel() {
 		return append(some, f.scene.lists[f.level].traits[r]...)
@@ -265,7 +265,7 @@ func (f *fleet) CanTakeOver(p Placement, e Endpoint) bool {
 	return f.CanServe(p, e) && f.below(p, BelowUpper, -1)
 }
 
-// Lane is the one that the request names, or that of its model.
+// Lane is the lane named by the request, or its model's.
 func (f *fleet) Lane(p Placement) string {
 	if f.lost != "" && p == f.lost {
 		panic("lost")
@@ -293,7 +293,7 @@ func (f *fleet) has(r reach, e Endpoint) bool {
 	return r.has(e)
 }
 
-// list makes the models of this level those that are listed.
+// list sets the listed models to those of this level.
 func (f *fleet) list(level int) {
 	if f.scene.lists == nil || f.level == level {
 		return
@@ -307,7 +307,7 @@ func (f *fleet) list(level int) {
 	f.level = level
 }
 
-// listing is what follows from the models that the endpoints list at one level of the pool, as a real board has it.
+// listing has the consequences of the endpoints' listed models at one level of the pool, from a real board.
 type listing struct {
 	lane     map[reach]string
 	reach    map[reach][]Endpoint
@@ -316,7 +316,7 @@ type listing struct {
 	regroups []*Regrouping // to each other level
 }
 
-// lacks are the needs that an endpoint does not meet.
+// lacks returns the needs that an endpoint does not meet.
 func lacks(models string) scheduling.Needs {
 	if strings.HasSuffix(models, "-") {
 		return scheduling.NeedImage
@@ -324,7 +324,7 @@ func lacks(models string) scheduling.Needs {
 	return 0
 }
 
-// listings asks a board for what follows from each level's models.
+// listings gets the listing of each level from a board.
 func listings(s *scene) (all []listing) {
 	scheduler, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {

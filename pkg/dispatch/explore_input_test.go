@@ -12,38 +12,38 @@ type op uint8
 const (
 	arrives   op = iota // of a kind
 	passesOn            // of a kind, without queueing
-	isTold              // a granted waiter's goroutine takes its lease: the destination is sent
+	isTold              // a granted waiter's goroutine takes its lease, and the destination is sent
 	firstByte           // of a request's answer
 	completes           // a stream ends
-	cancels             // a client goes whose destination was not sent
-	isServed            // by another endpoint than the one picked
+	cancels             // a client leaves before its destination was sent
+	isServed            // by an endpoint other than the picked one
 	advances            // a tick goes by
 	grows               // the pool
 	shrinks
 	reloads    // to the other configuration
-	othersCome // one more of others' requests is at an endpoint
+	othersCome // one more foreign request at an endpoint
 	othersGo   // one fewer
 
-	raises         // a request's cost is known to be at least dear
-	truesUp        // it is known to be cheap
-	completesCheap // a stream ends, and its cost is known
+	raises         // a request's cost turns out to be at least dear
+	truesUp        // its cost turns out to be cheap
+	completesCheap // a stream ends with a known cost
 	completesDear
 	fails // an engine answers 500
-	asks  // or 429, for time
-	fires // the timer, at once, since the time of others is over too
+	asks  // an engine answers 429 with Retry-After
+	fires // the timer fires at once, since more have expired
 
-	reads           // the first token of a request's answer comes
-	completesLittle // a stream ends that has used little of its tenant's quota, or much
+	reads           // the first token of a request's answer
+	completesLittle // a stream ends, with little or much use of its tenant's quota
 	completesMuch
 )
 
-// input is one step: the index is that of a kind, of a request, by arrival, or of an endpoint.
+// input is one step. The index is of a kind, of a request (by arrival), or of an endpoint.
 type input struct {
 	op    op
 	index int8
 }
 
-// inputs are those that can come now.
+// inputs returns the possible inputs.
 func (w *world) inputs() (in []input) {
 	if len(w.subjects) < w.scene.requests {
 		for i, k := range w.scene.kinds {
@@ -105,8 +105,8 @@ func (w *world) inputs() (in []input) {
 	return slices.Concat(in, w.usageInputs(), w.circuitInputs(), w.busyInputs(), w.quotaInputs())
 }
 
-// isMirrored reports whether this arrival has the same effect as another input: the flows of a tier
-// have the same possibilities, so while neither has a request flow a is the one to come.
+// isMirrored reports whether this arrival has the same effect as another input. The flows of a tier are interchangeable
+// while neither has a request, so then flow a arrives.
 func (w *world) isMirrored(k arrivalKind) bool {
 	if k.flow != "b" {
 		return false
@@ -132,7 +132,7 @@ func (w *world) apply(in input) error {
 	for _, s := range w.subjects {
 		s.last, s.wasHeld, s.wasAt = s.w.stage, s.w.held.Held(), s.w.reservation.Endpoint()
 	}
-	own := (*subject)(nil) // whose caller reads the verdict off
+	own := (*subject)(nil) // its caller reads the verdict itself
 	switch in.op {
 	case arrives:
 		w.arrives(w.scene.kinds[in.index], false)
@@ -199,7 +199,7 @@ func (w *world) apply(in input) error {
 	return w.streams()
 }
 
-// reloadOther changes to the configuration that is not the present one.
+// reloadOther switches to the other configuration.
 func (w *world) reloadOther() (err error) {
 	cfg := w.configuration(!w.reloaded)
 	w.reloaded = !w.reloaded
@@ -207,7 +207,7 @@ func (w *world) reloadOther() (err error) {
 	return err
 }
 
-// verdictsAgree checks that whoever waits no more is named in a verdict, but for the request that the input is about.
+// verdictsAgree checks that each request that stopped waiting is named in a verdict, except the input's own request.
 func (w *world) verdictsAgree(own *subject) error {
 	for _, s := range w.subjects {
 		decided := s.w.stage == StageGranted && s.last != StageGranted || s.w.stage == StageEnded && !s.told && s.last == StageWaiting
@@ -218,14 +218,14 @@ func (w *world) verdictsAgree(own *subject) error {
 	return nil
 }
 
-// isOverdue reports whether the request waits though its time is over, and someOverdue whether any does.
+// isOverdue reports whether the request waits although it has expired, and someOverdue whether any does.
 func (w *world) isOverdue(s *subject) bool {
 	return s.waits() && !w.clock.Before(w.queue.Expires(&s.w.queued))
 }
 
 func (w *world) someOverdue() bool { return slices.ContainsFunc(w.subjects, w.isOverdue) }
 
-// tell is the input in words.
+// tell returns the input in words.
 func (w *world) tell(in input) string {
 	switch in.op {
 	case arrives:

@@ -2,7 +2,7 @@ package dispatch
 
 import "fmt"
 
-// matchesAgree: a request that takes a place which is worth nothing to it leaves nobody of its flow waiting to whom it would be.
+// matchesAgree: if a request takes a slot without a match for itself, no waiting request of its flow has a match there.
 func (w *world) matchesAgree() error {
 	for _, s := range w.subjects {
 		e := s.w.reservation.Endpoint()
@@ -18,7 +18,7 @@ func (w *world) matchesAgree() error {
 	return nil
 }
 
-// mayOvertake reports whether a request may go before another one of its flow: the place is worth more to it.
+// mayOvertake reports whether a request may go before another one of its flow: the slot is worth more to it.
 func (w *world) mayOvertake(s, o *subject) bool {
 	at := s.w.reservation.Endpoint()
 	return s.kind.lane.cached() == at && o.kind.lane.cached() != at && w.fleet.CanServe(o.kind.lane, o.kind.lane.cached())

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// memory is what everything reachable from a world was at one moment. To go back to it every object is written over where
-// it lies, so pointers stay what they are, into the middle of structures too; what was made since is left behind. That is
-// several times quicker than going there again from the beginning.
+// memory is a copy of all objects reachable from a world at one moment. To go back, every object is overwritten in
+// place, so pointers stay valid, even into the middle of structures; objects made since are dropped. That is several
+// times faster than replaying from the beginning.
 type memory struct {
 	saved []saved
 	seen  map[object]struct{}
@@ -22,7 +22,7 @@ type memory struct {
 // saved is one object, one slice's elements, or one map.
 type saved struct {
 	is, was reflect.Value
-	in      *plan // where was comes from; nil: it was made for this
+	in      *plan // the plan that was comes from; nil: was was made for this
 }
 
 type object struct {
@@ -30,7 +30,7 @@ type object struct {
 	of *plan
 }
 
-// plan is what has to be followed from values of one type, which may lie in what is saved already.
+// plan is how to follow the pointers in values of one type, which may lie in saved objects.
 type plan struct {
 	of      reflect.Type
 	follow  func(at unsafe.Pointer) // nil: nothing
@@ -38,7 +38,7 @@ type plan struct {
 	spare   []reflect.Value         // to save objects in
 }
 
-// constant are types whose values nobody changes in place.
+// constant are types whose values never change in place.
 var constant = map[reflect.Type]bool{
 	reflect.TypeFor[time.Time]():        true,
 	reflect.TypeFor[Config]():           true,
@@ -49,7 +49,7 @@ var constant = map[reflect.Type]bool{
 	reflect.TypeFor[scratch]():          true,
 }
 
-// keep remembers the world as it is, and nothing else.
+// keep replaces the memory by the world's current state.
 func (m *memory) keep(w *world) {
 	if m.seen == nil {
 		m.seen, m.plans = map[object]struct{}{}, map[reflect.Type]*plan{}
@@ -65,7 +65,7 @@ func (m *memory) keep(w *world) {
 	m.object(unsafe.Pointer(w), m.plan(reflect.TypeFor[world]()))
 }
 
-// back makes the world what it was.
+// back restores the world.
 func (m *memory) back() {
 	for _, s := range m.saved {
 		switch {
@@ -84,7 +84,7 @@ func (m *memory) back() {
 	}
 }
 
-// object saves what lies there.
+// object saves the object at an address.
 func (m *memory) object(at unsafe.Pointer, p *plan) {
 	key := object{at, p}
 	if _, known := m.seen[key]; known {
@@ -104,7 +104,7 @@ func (m *memory) object(at unsafe.Pointer, p *plan) {
 	}
 }
 
-// slice saves the n elements of the slice there.
+// slice saves the n elements of the slice at an address.
 func (m *memory) slice(at unsafe.Pointer, n int, of reflect.Type, element *plan) {
 	v := reflect.NewAt(of, at).Elem()
 	s := saved{is: v.Slice(0, n), was: reflect.MakeSlice(of, n, n)}
@@ -117,10 +117,10 @@ func (m *memory) slice(at unsafe.Pointer, n int, of reflect.Type, element *plan)
 	}
 }
 
-// table saves the map there.
+// table saves the map at an address.
 func (m *memory) table(at unsafe.Pointer, of reflect.Type, element *plan) {
 	v := reflect.NewAt(of, at).Elem()
-	s := saved{is: reflect.ValueOf(v.Interface())} // this map, whatever will be there
+	s := saved{is: reflect.ValueOf(v.Interface())} // this map itself, not the variable's later value
 	if v.Len() > 0 {
 		s.was = reflect.MakeMapWithSize(of, v.Len())
 		for i := v.MapRange(); i.Next(); {
@@ -135,7 +135,7 @@ func (m *memory) table(at unsafe.Pointer, of reflect.Type, element *plan) {
 	m.saved = append(m.saved, s)
 }
 
-// behind is the plan of the elements. It is made when it is needed: types may hold themselves by pointers, slices and maps.
+// behind returns the plan of the elements, made when needed: types may contain themselves by pointers, slices and maps.
 func (p *plan) behind(m *memory) *plan {
 	if p.element == nil {
 		p.element = m.plan(p.of.Elem())
@@ -209,7 +209,7 @@ func (m *memory) plan(of reflect.Type) *plan {
 		}
 	case reflect.Chan, reflect.UnsafePointer:
 		panic(fmt.Sprintf("%v: what is behind it cannot be kept", of))
-	default: // numbers, strings, and functions, whose variables are reached otherwise
+	default: // numbers, strings, and functions, whose variables are reached in other ways
 	}
 	return p
 }

@@ -8,22 +8,22 @@ import (
 	"github.com/weir-epp/weir/pkg/quota"
 )
 
-// In scenes with quotas a request such as "a=2" is estimated to use 2 tokens of its tenant's quota. It turns out to use
-// little or much, or what it was estimated to.
+// In scenes with quotas a request such as "a=2" has an estimate of 2 tokens of its tenant's quota. It uses little,
+// much, or its estimate.
 const (
 	little int64 = 1
 	much   int64 = 4
 )
 
-// quotaUse is what counts of a request against its tenant's quota.
+// quotaUse is a request's use of its tenant's quota.
 type quotaUse struct {
 	at     time.Time // its arrival
 	tokens int64     // of its estimate, or fewer; 0 once it has ended without service
-	more   int64     // what it has used beyond that, as was known at its end
+	more   int64     // its use beyond that, known at its end
 	ended  time.Time
 }
 
-// in is what counts at a time in a window up to it.
+// in returns the use that counts in the window up to now.
 func (c *quotaUse) in(now time.Time, window time.Duration) (n int64) {
 	if c.at.Add(window).After(now) {
 		n += c.tokens
@@ -34,7 +34,7 @@ func (c *quotaUse) in(now time.Time, window time.Duration) (n int64) {
 	return n
 }
 
-// used is what a tenant has used of its quota at a time, if nothing more comes.
+// used returns a tenant's use of its quota at a time, without further requests.
 func (w *world) used(tenant string, at time.Time, l quota.Limit) (n int64) {
 	for _, s := range w.subjects {
 		if s.kind.key() == tenant {
@@ -44,7 +44,7 @@ func (w *world) used(tenant string, at time.Time, l quota.Limit) (n int64) {
 	return n
 }
 
-// quotaOf is the quota of a request; none if it has none.
+// quotaOf returns the quota of a request, or none.
 func (w *world) quotaOf(k arrivalKind) quota.Limit {
 	if k.uses() == 0 {
 		return quota.Limit{}
@@ -52,18 +52,18 @@ func (w *world) quotaOf(k arrivalKind) quota.Limit {
 	return w.config.Quotas.Limit(k.key(), k.role())
 }
 
-// quotaGlance is what an onlooker expects of an arrival.
+// quotaGlance is the expected result of an arrival.
 type quotaGlance struct {
 	limit   quota.Limit
 	refused bool
-	until   time.Duration // from when on there would be room
+	until   time.Duration // time until there would be room
 	left    int64         // of the quota
 	stock   int
 	queued  int
 }
 
-// lookAtQuota expects that an arrival is refused whose tenant has no room in its window. One above the whole quota needs an empty
-// window.
+// lookAtQuota expects an arrival to be refused if its tenant's window has no room. A request above the whole quota
+// needs an empty window.
 func (w *world) lookAtQuota(k arrivalKind) (g quotaGlance) {
 	g.stock, g.queued = w.ledger.Stock(), w.queue.Len()
 	if g.limit = w.quotaOf(k); g.limit.None() {
@@ -90,7 +90,8 @@ func (w *world) lookAtQuota(k arrivalKind) (g quotaGlance) {
 	return g
 }
 
-// quotaAgrees: exactly those are refused that have no room, with the time at which they would have, and nobody else notices.
+// quotaAgrees: exactly the requests without room are refused, with the time at which there will be room, and no other
+// request is affected.
 func (w *world) quotaAgrees(g glance) error {
 	for _, s := range w.subjects {
 		if s.outcome != OutcomeQuotaExceeded || s.last == StageEnded {
@@ -125,7 +126,7 @@ func (w *world) quotaAgrees(g glance) error {
 	return nil
 }
 
-// settleQuotas takes back what was reserved for requests that ended without service.
+// settleQuotas returns the reserved quota of requests that ended without service.
 func (w *world) settleQuotas() {
 	for _, s := range w.subjects {
 		if s.told && s.outcome != OutcomeDispatched || s.preempted {
@@ -134,7 +135,7 @@ func (w *world) settleQuotas() {
 	}
 }
 
-// uses ends a request that has used so much.
+// uses ends a request with this use.
 func (w *world) uses(s *subject, tokens int64) {
 	w.event(func() { w.Used(w.clock, s.w.Granted(), tokens) })
 	if c := &s.counts; tokens > c.tokens {
@@ -146,7 +147,7 @@ func (w *world) uses(s *subject, tokens int64) {
 	w.event(func() { w.Used(w.clock, s.w.Granted(), 9) }) // only the first counts
 }
 
-// quotaInputs are the ends of requests that quotas count.
+// quotaInputs returns the possible ends of requests that quotas count.
 func (w *world) quotaInputs() (in []input) {
 	for i, s := range w.subjects {
 		if (s.w.stage == StageSent || s.w.stage == StageStreaming) && s.w.Metered() {
@@ -156,7 +157,7 @@ func (w *world) quotaInputs() (in []input) {
 	return in
 }
 
-// appendQuotas appends what has been used, and what will be.
+// appendQuotas appends the past and pending use.
 func (w *world) appendQuotas(b []byte) []byte {
 	if len(w.config.Quotas.Tenants) == 0 {
 		return b

@@ -11,8 +11,8 @@ func (w *world) isHere(tenant string) bool {
 	return slices.ContainsFunc(w.subjects, func(s *subject) bool { return s.kind.key() == tenant && (s.waits() || s.holds()) })
 }
 
-// mostOf is how many leases the tenant of a request may have in total: as many as the least of the roles in which it has sent
-// requests since it last had none here, and of this one's; 0: any number.
+// mostOf returns the cap on the leases of a request's tenant: the least cap of this request's role and of all roles of
+// its requests since it last had none here; 0: no cap.
 func (w *world) mostOf(s *subject) int {
 	of := func(o *subject) int {
 		most := w.config.MaxInFlightPerFlow
@@ -38,7 +38,7 @@ func (w *world) mostOf(s *subject) int {
 	return least
 }
 
-// appendRoles appends the roles of those who wait or may wait again, and of tenants.
+// appendRoles appends the roles of waiting requests, of requests that may wait again, and of tenants.
 func (w *world) appendRoles(b []byte) []byte {
 	if len(w.config.Roles) == 0 {
 		return b

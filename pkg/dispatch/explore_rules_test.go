@@ -9,16 +9,16 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// The rules are told from the requests themselves, without the controller's parking, lanes and indices: what they
-// should come to, not how.
+// The rules use the requests alone, without the controller's parking, lanes and indices: they state the expected
+// results, not the method.
 
 // waits reports whether the request is in the queue.
 func (s *subject) waits() bool { return s.w.stage == StageWaiting }
 
-// holds reports whether it has a lease.
+// holds reports whether the request has a lease.
 func (s *subject) holds() bool { return s.w.held.Held() }
 
-// sameTenant counts the leases of the request's tenant, whatever their tier and class, at an endpoint or anywhere.
+// sameTenant counts the leases of the request's tenant, in all tiers and classes, at an endpoint or anywhere.
 func (w *world) sameTenant(s *subject, e Endpoint) (n int) {
 	for _, o := range w.subjects {
 		if o.holds() && o.kind.key() == s.kind.key() && (e == NoEndpoint || o.w.reservation.Endpoint() == e) {
@@ -42,7 +42,7 @@ func ofOneUser(a, b *subject) bool {
 	return a.kind.key() == b.kind.key() && a.kind.user() == b.kind.user()
 }
 
-// mostOfUser is how many leases a user may have; 0: there is no cap.
+// mostOfUser is the cap on a user's leases; 0: no cap.
 func (w *world) mostOfUser() int {
 	if len(w.config.Levels) < 2 {
 		return 0
@@ -50,7 +50,7 @@ func (w *world) mostOfUser() int {
 	return w.config.Levels[1].MaxInFlight
 }
 
-// full are the endpoints at which the tenant is at its cap.
+// full returns the endpoints at which the tenant is at its cap.
 func (w *world) full(s *subject) *EndpointSet {
 	full := &EndpointSet{}
 	if most := w.config.MaxInFlightPerFlowPerBackend; most > 0 {
@@ -63,7 +63,7 @@ func (w *world) full(s *subject) *EndpointSet {
 	return full
 }
 
-// belowCaps reports whether the request's tenant may have one more lease, somewhere in its lane.
+// belowCaps reports whether the request's tenant may have one more lease somewhere in the request's lane.
 func (w *world) belowCaps(s *subject) bool {
 	if most := w.mostOf(s); most > 0 && w.sameTenant(s, NoEndpoint) >= most {
 		return false
@@ -76,11 +76,12 @@ func (w *world) belowCaps(s *subject) bool {
 		!w.fleet.Meets(s.kind.lane, full))
 }
 
-// couldGo reports whether the request waits, and could go if there were room: its lane has a ready endpoint and its
-// tenant is below its caps, and its endpoints are not too busy for it.
+// couldGo reports whether the request waits, and could go with room: its lane has a ready endpoint, its tenant is below
+// its caps, and its endpoints are not too busy for it.
 func (w *world) couldGo(s *subject) bool { return s.waits() && w.belowCaps(s) && !w.blocked(s) }
 
-// awaitsRoom reports whether the request's tenant is at its cap at some endpoint of its lane, and the others are full.
+// awaitsRoom reports whether the request's tenant is at its cap at some endpoint of its lane, and the other endpoints
+// are full.
 func (w *world) awaitsRoom(s *subject) bool {
 	full := w.full(s)
 	return w.fleet.Meets(s.kind.lane, full) && w.fleet.pick(s.kind.lane, BelowUpper, full) == NoEndpoint
@@ -94,10 +95,10 @@ func (w *world) fits(s *subject, bound Bound) bool {
 // before reports whether tier a is above tier b.
 func (w *world) before(a, b int) bool { return slices.Index(w.byRank, a) < slices.Index(w.byRank, b) }
 
-// mayWait says why a request waits rightly at this moment; an error says that it does not.
+// mayWait returns nil if a request has a valid reason to wait now.
 func (w *world) mayWait(s *subject) error {
 	tier := s.w.queued.Tier
-	if w.someOverdue() { // the rest is for the next event
+	if w.someOverdue() { // the next event does the rest
 		if in, asks := w.Next(w.clock); w.scene.batch == 0 || !asks || in > 0 {
 			return fmt.Errorf("%v waits, the time of somebody is over, and the next event is not at once", s)
 		}
@@ -135,9 +136,9 @@ func (w *world) mayWait(s *subject) error {
 	return nil
 }
 
-// idles is an endpoint that the request may use and that has less than its own lower bound, in requests and tokens,
-// whatever others hold: those that are full, or too full because they have shrunk, and those that are gone. Where stock
-// is reserved that is for the highest tier only. NoEndpoint: there is none.
+// idles returns an endpoint for the request below its own lower bound in requests and tokens, or NoEndpoint. Other
+// endpoints do not matter: full ones, overfull ones that have shrunk, or removed ones. Reserved stock is for the
+// highest tier only.
 func (w *world) idles(s *subject) Endpoint {
 	reserves := slices.ContainsFunc(w.config.Tiers, func(t TierConfig) bool { return t.ReservedFloor > 0 || t.ReservedPerSlot > 0 })
 	if reserves && s.w.queued.Tier != w.byRank[0] || !w.belowCaps(s) || w.blocked(s) || w.config.Stock.Unbounded {
@@ -163,8 +164,8 @@ func (w *world) idles(s *subject) Endpoint {
 	return NoEndpoint
 }
 
-// lacksTokens is an endpoint that the request may use and that has fewer tokens than its lower bound, in a pool with room
-// for another request, whatever there is at the other endpoint; NoEndpoint: there is none.
+// lacksTokens returns an endpoint for the request with fewer tokens than its lower bound, in a pool with room for
+// another request, or NoEndpoint. The other endpoint's tokens do not matter.
 func (w *world) lacksTokens(s *subject) Endpoint {
 	if w.config.Stock.Tokens.Watermark == 0 || !w.belowCaps(s) || w.ledger.Available(s.w.queued.Tier) == 0 {
 		return NoEndpoint
@@ -183,14 +184,14 @@ func (w *world) lacksTokens(s *subject) Endpoint {
 	return NoEndpoint
 }
 
-// heldApart reports whether releases wait for their spacing, and the timer will go off when it is over.
+// heldApart reports whether releases wait for their spacing, with the timer set to its end.
 func (w *world) heldApart() bool {
 	over := w.released.Add(w.config.ReleaseSpacing)
 	in, asks := w.Next(w.clock)
 	return w.spaced && w.atReady() > 0 && w.clock.Before(over) && asks && !w.clock.Add(in).After(over)
 }
 
-// atReady is what the ready endpoints hold.
+// atReady returns the number of requests at the ready endpoints.
 func (w *world) atReady() (n int) {
 	for _, e := range w.fleet.ready(reach("")) {
 		n += w.fleet.held(e)
@@ -201,7 +202,7 @@ func (w *world) atReady() (n int) {
 // unlimited reports whether promotions have no budget.
 func (w *world) unlimited() bool { return w.config.Queue.PromotionBudget >= 1_000_000 }
 
-// starves reports whether the tier of the request has a starved waiter for which there is room below the upper bound.
+// starves reports whether the request's tier has a starved waiter with room below the upper bound.
 func (w *world) starves(s *subject) bool {
 	tier := s.w.queued.Tier
 	if tier == w.byRank[0] {
@@ -220,7 +221,7 @@ func (w *world) promotes() bool {
 	return w.belowUpper() && (w.unlimited() || w.promotedAtReady() < w.promotable())
 }
 
-// promotedAtReady is how many promoted leases there are at ready endpoints.
+// promotedAtReady returns the number of promoted leases at ready endpoints.
 func (w *world) promotedAtReady() (n int) {
 	for _, s := range w.subjects {
 		if s.holds() && s.w.held.Promoted() && w.fleet.CanServe(reach(""), s.w.reservation.Endpoint()) {
@@ -230,19 +231,19 @@ func (w *world) promotedAtReady() (n int) {
 	return n
 }
 
-// promotable is how many promoted leases there may be.
+// promotable returns the largest number of promoted leases.
 func (w *world) promotable() int {
 	return max(1, int(w.config.Queue.PromotionBudget*int64(w.ledger.Capacity())/1_000_000))
 }
 
-// overtakes reports whether somebody of a higher tier could go.
+// overtakes reports whether a request of a higher tier could go.
 func (w *world) overtakes(tier int) bool {
 	return slices.ContainsFunc(w.subjects, func(o *subject) bool {
 		return w.couldGo(o) && w.before(o.w.queued.Tier, tier)
 	})
 }
 
-// victimOf is somebody that the waiting request should have preempted; nil: there is none.
+// victimOf returns a request that the waiting one should have preempted; nil: none.
 func (w *world) victimOf(s *subject) *subject {
 	tier := s.w.queued.Tier
 	room, capped := w.belowUpper() && w.ledger.Available(tier) > 0, !w.belowCaps(s)
@@ -272,12 +273,12 @@ func (w *world) goesWithout(s, v *subject) bool {
 		w.fleet.held(e) <= w.most(e) && w.fleet.TakesTokens(e, -int64(v.tokens))
 }
 
-// preemptible reports whether the request holds a lease that it may lose.
+// preemptible reports whether the request holds a preemptible lease.
 func (w *world) preemptible(v *subject) bool {
 	return v.holds() && !v.streamed && !v.promoted && !v.passedOn && (v.w.stage == StageGranted || v.w.stage == StageSent)
 }
 
-// check compares the state after an input with every rule.
+// check checks every rule after an input.
 func (w *world) check(g glance) error {
 	problems := []error{w.accountsAgree(), w.stagesAgree(g.in), w.stepAgrees(g)}
 	for _, s := range w.subjects {
@@ -288,8 +289,8 @@ func (w *world) check(g glance) error {
 	return errors.Join(append(problems, w.endsAgree(), w.usageAgrees(), w.circuitsAgree(g), w.matchesAgree(), w.promptsAgree(), w.quotaAgrees(g))...)
 }
 
-// endsAgree: the placer's panics end those only that they are for, and nobody is told that no endpoint is ready while
-// one is.
+// endsAgree: the placer's panics end only their own requests, and no request ends for lack of ready endpoints while one
+// is ready.
 func (w *world) endsAgree() error {
 	for _, s := range w.subjects {
 		switch {

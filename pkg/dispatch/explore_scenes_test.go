@@ -8,11 +8,11 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// scenes are the configurations that TestExplore goes through.
+// scenes are the configurations of TestExplore.
 func scenes() []*scene {
 	six := kinds(3, "a", "b")
 	return append([]*scene{
-		// These are few enough for whole lives.
+		// These are small enough for whole lives.
 		{
 			name: "to-the-end", depth: wholeLives, requests: 3, kinds: six, crowd: []int8{2}, pool: oneEndpoint(), start: 2,
 			config: func(c *Config) { threeTiers(c, 100_000); c.Tiers[0].ReservedFloor = 1 },
@@ -290,12 +290,12 @@ func kinds(tiers int, flows ...string) (all []arrivalKind) {
 	return all
 }
 
-// oneEndpoint has 0, 1 or 2 slots; twoEndpoints are each ready or not.
+// oneEndpoint has 0, 1 or 2 slots; each of twoEndpoints is ready or not.
 func oneEndpoint() [][]int { return [][]int{{0}, {1}, {2}} }
 
 func twoEndpoints() [][]int { return [][]int{{0, 0}, {1, 0}, {1, 1}} }
 
-// threeTiers may preempt but for the lowest; a waiter starves after a tick.
+// threeTiers sets three tiers that may preempt, except the lowest; a waiter starves after a tick.
 func threeTiers(c *Config, budget int64) {
 	c.EnqueueAll = true
 	c.Queue.CapacityMode, c.Queue.TotalCapacity, c.Queue.FlowCapacity = fairqueue.Shared, 100, 100
@@ -307,7 +307,7 @@ func threeTiers(c *Config, budget int64) {
 	c.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}}
 }
 
-// tokensOfTwoTiers bounds tokens to 3 for each endpoint; the higher tier may preempt.
+// tokensOfTwoTiers bounds the tokens at each endpoint to 3; the higher tier may preempt.
 func tokensOfTwoTiers(c *Config) {
 	threeTiers(c, 100_000)
 	unstarved(c)
@@ -315,14 +315,14 @@ func tokensOfTwoTiers(c *Config) {
 	c.Stock.Tokens = stock.TokensConfig{Watermark: 3, Lower: 3, Upper: 3}
 }
 
-// unstarved has nobody starve.
+// unstarved disables starvation.
 func unstarved(c *Config) {
 	for i := range c.Queue.Tiers {
 		c.Queue.Tiers[i].StarvationThreshold = 0
 	}
 }
 
-// inClasses has two tiers, of which the higher may preempt, each shared by classes x and y.
+// inClasses sets two tiers, each shared by classes x and y; the higher tier may preempt.
 func inClasses(c *Config) {
 	threeTiers(c, 100_000)
 	perBackend(c, 1, 1)
@@ -330,7 +330,7 @@ func inClasses(c *Config) {
 	c.Queue.Classes = []fairqueue.ClassConfig{{Name: "x", Quantum: 2}, {Name: "y", Quantum: 1}}
 }
 
-// preemptingCounters has two tiers, of which the higher may preempt, with flows by vtc.
+// preemptingCounters sets two tiers with flows by vtc; the higher tier may preempt.
 func preemptingCounters(c *Config) {
 	threeTiers(c, 100_000)
 	unstarved(c)
@@ -338,7 +338,7 @@ func preemptingCounters(c *Config) {
 	c.Queue.Discipline = fairqueue.VTC
 }
 
-// quotaOfA gives tenant a a quota of so many tokens in two ticks.
+// quotaOfA gives tenant a a quota of tokens in two ticks.
 func quotaOfA(c *Config, tokens int64) {
 	preemptingCounters(c)
 	c.Quotas.Tenants = map[string]quota.Limit{"a": {Tokens: tokens, Window: 2 * tick}}
@@ -349,7 +349,7 @@ func perBackend(c *Config, lower, upper int) {
 	c.Stock.LowerBoundPerBackend, c.Stock.WatermarkPerBackend, c.Stock.UpperBoundPerBackend = lower, upper, upper
 }
 
-// configuration is the scene's first or its other one.
+// configuration returns the scene's first or its other configuration.
 func (w *world) configuration(other bool) Config {
 	cfg := DefaultConfig()
 	cfg.ExpiryCleanupInterval = 1000 * time.Hour
@@ -362,7 +362,7 @@ func (w *world) configuration(other bool) Config {
 	return cfg
 }
 
-// ofUsers has two tiers, of which the higher may preempt, and tenants of whom each user may have one request in flight.
+// ofUsers sets two tiers, and tenants whose users may have one request in flight each; the higher tier may preempt.
 func ofUsers(c *Config, discipline fairqueue.Discipline) {
 	threeTiers(c, 100_000)
 	c.Queue.Tiers, c.Tiers = c.Queue.Tiers[:2], []TierConfig{{CanPreempt: true}, {}}

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// digest stands for a state: of a billion states two share one with a probability of 10^-20.
+// digest identifies a state: among a billion states, two share a digest with a probability of 10^-20.
 type digest [16]byte
 
 // digests is a set of states.
@@ -51,14 +51,13 @@ func (s *digests) len() (n int) {
 	return n
 }
 
-// state is all that decides what can happen from now on. What has ended is forgotten, requests of a kind are one
-// another's equals, and times and sequences count only as far as they are compared: worlds of the same state need to
-// be explored once.
+// state returns the digest of all that decides the future. It omits ended requests, treats requests of a kind as equal,
+// and includes times and sequences only as far as they are compared. Worlds with the same state are explored once.
 func (w *world) state() digest {
 	b := append(w.bytes[:0], byte(w.level), one(w.reloaded), byte(w.scene.requests-len(w.subjects)), byte(w.fleet.foreign[0]), byte(w.fleet.foreign[1]))
 	returning, others, victims, charged := w.returning[:0], w.others[:0], w.newest[:0], w.charged[:0]
 	for _, s := range w.subjects {
-		if s.waits() && s.kind.lane.cached() != NoEndpoint { // their order is that of their arrivals
+		if s.waits() && s.kind.lane.cached() != NoEndpoint { // ordered by arrival
 			b = append(append(b, s.kind.lane...), s.kind.flow...)
 		}
 		l := s.w.Granted()
@@ -79,7 +78,8 @@ func (w *world) state() digest {
 			victims = append(victims, s)
 		}
 	}
-	// Their order says which charge is whose. One that has not waited is charged nothing, and its arrival does not count.
+	// Their order assigns the charges to requests. A request that has not waited has no charge, and its arrival does
+	// not count.
 	slices.SortStableFunc(charged, func(a, b *subject) int {
 		switch first, second := a.w.WasQueued(), b.w.WasQueued(); {
 		case first && second:
@@ -152,7 +152,7 @@ func appendKeys(b []byte, tenants []*tenant) []byte {
 	return fmt.Append(b, keys)
 }
 
-// scratch is what state reuses.
+// scratch is memory reused by state.
 type scratch struct {
 	bytes     []byte
 	returning []*fairqueue.Request
@@ -168,11 +168,11 @@ func one(is bool) byte {
 	return 0
 }
 
-// describe is what distinguishes a lease from another.
+// describe returns the properties that distinguish one lease from another.
 func (w *world) describe(s *subject) uint64 {
 	l := s.w.Granted()
 	d := uint64(one(l.Reads()))<<16 | uint64(s.w.stage)<<8 | uint64(l.Endpoint())
-	if s.w.stage == StageGranted { // the queue tells the rest
+	if s.w.stage == StageGranted { // the queue has the rest
 		return d<<32 | uint64(s.kind.tier)
 	}
 	d = d<<32 | uint64(l.held.Tier())<<24 | uint64(s.kind.flow[0])<<16

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// glance is what a rule needs to know of the state before the input.
+// glance is the state before the input that the rules need.
 type glance struct {
 	engines   [2]engineGlance
 	in        input
@@ -17,9 +17,9 @@ type glance struct {
 	released  time.Time // the last release
 	preempted uint64
 	promoted  uint64
-	mustGo    error // why the arrival must go at once; nil: it need not
-	stands    error // why it must not go at once
-	lowest    int   // rank of the lowest tier that waits; -1: nobody waits
+	mustGo    error // reason why the arrival must go at once; nil: none
+	stands    error // reason why it must not go at once
+	lowest    int   // rank of the lowest waiting tier; -1: none
 	quota     quotaGlance
 }
 
@@ -49,7 +49,7 @@ func (w *world) look(in input) glance {
 	for _, s := range w.subjects {
 		if w.couldGo(s) && (w.config.Queue.TierMode == fairqueue.Weighted || !w.before(tier, s.w.queued.Tier)) {
 			before = true
-			if !w.awaitsRoom(s) { // else it may stand before the arrival, and need not
+			if !w.awaitsRoom(s) { // otherwise it may be first, but need not
 				g.stands = fmt.Errorf("%v overtakes %v, which could go", arrival, s)
 			}
 		}
@@ -60,7 +60,7 @@ func (w *world) look(in input) glance {
 	return g
 }
 
-// lost is how many leases were preempted so far.
+// lost returns the number of leases preempted so far.
 func (w *world) lost() (n uint64) {
 	for _, m := range w.counts.preempted {
 		n += m
@@ -68,7 +68,7 @@ func (w *world) lost() (n uint64) {
 	return n
 }
 
-// risen is how many were promoted so far.
+// risen returns the number of promotions so far.
 func (w *world) risen() (n uint64) {
 	for _, m := range w.counts.promotions {
 		n += m
@@ -76,11 +76,11 @@ func (w *world) risen() (n uint64) {
 	return n
 }
 
-// stepAgrees checks what the input has changed: who went, for whose place, and who was pushed out.
+// stepAgrees checks the changes by the input: granted, preempted and displaced requests.
 func (w *world) stepAgrees(g glance) error {
 	var went []*subject
 	for _, s := range w.subjects {
-		// One that was preempted before it was told, and took another's place in turn, went as well.
+		// A request that was preempted before it was told, and took another's lease in turn, also went.
 		if s.holds() && (!s.wasHeld || s.wasAt != s.w.reservation.Endpoint() && g.in.op != isServed) {
 			went = append(went, s)
 		}
@@ -91,12 +91,12 @@ func (w *world) stepAgrees(g glance) error {
 		}
 	}
 	lost := uint64(0)
-	if now := w.lost(); now > g.preempted { // a reload forgets the counts of tiers that are gone
+	if now := w.lost(); now > g.preempted { // a reload drops the counts of removed tiers
 		lost = now - g.preempted
 	}
 	switch {
 	case !w.config.Enabled, g.in.op == passesOn:
-		return nil // whoever comes or waits goes, whatever the bounds
+		return nil // all requests go, whatever the bounds
 	case lost > 0 && w.config.Stock.Unbounded && g.in.op != reloads:
 		return fmt.Errorf("a victim of a stock without a bound")
 	case lost > uint64(len(went)):
@@ -142,7 +142,7 @@ func (w *world) stepAgrees(g glance) error {
 				}
 			}
 		}
-		for _, o := range w.subjects { // one that went back into the queue went back to its place
+		for _, o := range w.subjects { // a requeued request returned to its old position
 			if o == s {
 				break
 			}
@@ -170,7 +170,7 @@ func (w *world) stepAgrees(g glance) error {
 	return w.displacementAgrees(g, a)
 }
 
-// most is how many requests an endpoint may hold before it takes no more.
+// most returns the largest number of requests at an endpoint.
 func (w *world) most(e Endpoint) int {
 	switch {
 	case w.config.Stock.Unbounded:
@@ -181,7 +181,7 @@ func (w *world) most(e Endpoint) int {
 	return w.scene.pool[w.level][e]
 }
 
-// lentAge reports whether somebody of the tier of s, which was promoted, is starved and had room before s took its place.
+// lentAge reports whether a starved request of promoted s's tier had room before s took its place.
 func (w *world) lentAge(s *subject) bool {
 	old := func(o *subject) bool { return w.clock.Sub(w.queue.Arrived(&o.w.queued)) >= tick }
 	if old(s) {
@@ -195,8 +195,7 @@ func (w *world) lentAge(s *subject) bool {
 	})
 }
 
-// victimAgrees: of those that the preemptor could have taken the place of, the victim is of the lowest tier, and there
-// the newest.
+// victimAgrees: among the possible victims, the preemptor's victim is of the lowest tier, and the newest there.
 func (w *world) victimAgrees(preemptor *subject) error {
 	for _, v := range w.subjects {
 		if !v.wasHeld || v.holds() || v.w.stage != StageWaiting && !v.preempted || v.told && v.last == StageEnded {
@@ -215,7 +214,7 @@ func (w *world) victimAgrees(preemptor *subject) error {
 	return nil
 }
 
-// couldTake reports whether the preemptor, which has taken over v's lease, could have taken o's instead.
+// couldTake reports whether the preemptor, which took over v's lease, could have taken o's instead.
 func (w *world) couldTake(preemptor, o, v *subject) bool {
 	e := o.w.reservation.Endpoint()
 	n, there := w.sameTenant(preemptor, NoEndpoint)-1, w.sameTenant(preemptor, e)
@@ -250,7 +249,7 @@ func (w *world) couldTake(preemptor, o, v *subject) bool {
 		held <= w.most(e) && w.fleet.TakesTokens(e, tokens-int64(o.tokens))
 }
 
-// goesFirst reports whether, of two possible victims of a tier, a is to be preempted before b.
+// goesFirst reports whether a is preempted before b, of two possible victims of a tier.
 func (w *world) goesFirst(a, b *subject) bool {
 	if w.config.VictimOrder == LeastCostFirst && a.tokens != b.tokens {
 		return a.tokens < b.tokens
@@ -258,7 +257,7 @@ func (w *world) goesFirst(a, b *subject) bool {
 	return a.w.victimAge > b.w.victimAge
 }
 
-// displacementAgrees: lower tiers first, lowest first; the guaranteed tier is never displaced.
+// displacementAgrees: only lower tiers are displaced, the lowest first; the guaranteed tier never is.
 func (w *world) displacementAgrees(g glance, arrival *subject) error {
 	rank := func(s *subject) int { return slices.Index(w.byRank, s.w.queued.Tier) }
 	guaranteed := w.config.Queue.GuaranteedTop && w.config.Queue.TierMode == fairqueue.Strict
@@ -282,7 +281,8 @@ func (w *world) displacementAgrees(g glance, arrival *subject) error {
 	return nil
 }
 
-// sameClass reports whether two requests that name the same class, or none, are in one: a reload may have come between them.
+// sameClass reports whether two requests that name the same class, or none, are in the same class: a reload may have
+// come between them.
 func (w *world) sameClass(o, s *subject) bool {
 	return len(w.config.Queue.Classes) == 0 || o.reloaded == s.reloaded
 }

@@ -20,23 +20,23 @@ var (
 	exploreMost  = flag.Int("explore.requests", 0, "requests of each scene; 0: what it has committed")
 )
 
-// wholeLives is the depth of a scene that goes on until there is no new state.
+// wholeLives is the depth of a scene that runs until there is no new state.
 const wholeLives = 1000
 
-// mostTransitions bounds each scene without a flag: it goes no deeper once the next step would exceed them, or a twelfth
-// of them with -short, but for its first leastDepth. All of it takes half an hour of a processor's time (make explore).
+// mostTransitions bounds each scene without a flag: beyond leastDepth, a scene stops before the step that would exceed
+// it (a twelfth of it with -short). The full exploration takes half an hour of processor time (make explore).
 var (
 	mostTransitions = 60_000
 	leastDepth      = 3
 )
 
-// TestExplore puts every scene through all sequences of inputs up to a depth, and checks every rule in every state that
-// they lead to: those of explore_rules_test.go, and that from there, when leases end and time goes on, everybody who
-// waits is granted. A state is reached again by replaying the inputs that led to it, its memory is kept to go on from
-// there by each input that can come, and states that are equal are explored once. It begins with an empty machine, and
-// with one in which some wait already.
+// TestExplore runs every scene through all sequences of inputs up to a depth, and checks every rule in every state
+// reached: the rules of explore_rules_test.go, and that every waiting request is granted once leases end and time
+// passes. A state is reached again by replaying its inputs; its memory is kept to continue from there with each
+// possible input. Equal states are explored once. The exploration starts with an empty machine, and with one with
+// waiting requests.
 func TestExplore(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most of what a step makes is garbage at once
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a step makes mostly garbage
 	for _, s := range scenes() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,24 +63,24 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// exploration goes breadth first, so that what it finds is found by a shortest sequence.
+// exploration is breadth-first, so each finding comes with a shortest sequence.
 type exploration struct {
 	t           *testing.T
 	scene       *scene
 	most        int // transitions, beyond leastDepth
 	seen        digests
-	ending      digests // states from which everybody gets through
+	ending      digests // states from which every request ends
 	transitions atomic.Int64
 }
 
-// visit is a state by the input that leads to it from the one before, with the inputs that can come next.
+// visit is a state, as the input that leads to it from the previous one, with the possible next inputs.
 type visit struct {
 	before *visit // nil: the beginning
 	in     input
 	next   []input
 }
 
-// path are the inputs that lead to v.
+// path returns the inputs that lead to v.
 func (v *visit) path() (path []input) {
 	if v.before == nil {
 		return nil
@@ -88,7 +88,7 @@ func (v *visit) path() (path []input) {
 	return append(v.before.path(), v.in)
 }
 
-// run explores down to a depth, or to where it would exceed the most transitions; it returns how deep it has gone.
+// run explores to a depth, or until it would exceed the most transitions. It returns the depth reached.
 func (e *exploration) run(depth int) int {
 	first, err := newWorld(e.scene)
 	if err != nil {
@@ -121,13 +121,13 @@ func (e *exploration) run(depth int) int {
 	return depth
 }
 
-// further goes one step further from each visit, on all cores. The error is that of the first visit that has one.
+// further takes one step from each visit, on all cores. The error is the first failing visit's.
 func (e *exploration) further(frontier []*visit) (further []*visit, err error) {
 	const batch = 16
 	var (
 		begun   atomic.Int64
 		workers sync.WaitGroup
-		mu      sync.Mutex // guards what follows, and further
+		mu      sync.Mutex // guards the fields below, and further
 		wrong   = len(frontier)
 	)
 	for range runtime.GOMAXPROCS(0) {
@@ -159,7 +159,7 @@ func (e *exploration) further(frontier []*visit) (further []*visit, err error) {
 	return further, err
 }
 
-// walker explores with a world of its own.
+// walker explores with its own world.
 type walker struct {
 	*exploration
 	w           *world
@@ -167,7 +167,7 @@ type walker struct {
 	found       []*visit
 }
 
-// visit goes one step further from v by each input, and finds the states that were not known.
+// visit takes one step from v by each input, and finds the new states.
 func (e *walker) visit(v *visit) (err error) {
 	path := v.path()
 	defer func() {
@@ -206,7 +206,7 @@ func (e *walker) visit(v *visit) (err error) {
 	return nil
 }
 
-// step checks an input, and gives those that can come after it; nil when the state is known.
+// step checks an input, and returns the possible next inputs; nil if the state is known.
 func (e *walker) step(in input) (next []input, err error) {
 	e.transitions.Add(1)
 	before, otherWay := e.w.look(in), e.w.otherWay(in)
@@ -234,7 +234,7 @@ func (e *walker) step(in input) (next []input, err error) {
 	return next, e.runOut(e.w)
 }
 
-// tell is the path in words.
+// tell returns the path in words.
 func tell(s *scene, path []input) string {
 	w, err := newWorld(s)
 	if err != nil {
@@ -250,8 +250,8 @@ func tell(s *scene, path []input) string {
 	return b.String()
 }
 
-// runOut completes leases and lets time go by, with the whole pool, until nobody is left: no wait may last for ever. From
-// a state that was come through before it is known to end.
+// runOut completes leases and advances time, with the whole pool, until no request is left: no wait may last forever.
+// It stops early at a state known to end.
 func (e *exploration) runOut(w *world) error {
 	var through []digest
 	for idle := 0; idle <= 50; {
@@ -286,7 +286,7 @@ func (e *exploration) runOut(w *world) error {
 	return w.accountsAgree()
 }
 
-// outward is the next input on the way to where nobody is left; false: that is here.
+// outward returns the next input towards an empty machine; false: it is empty.
 func (w *world) outward() (in input, goesOn bool) {
 	if w.level < len(w.scene.pool)-1 {
 		return input{grows, 0}, true

@@ -7,15 +7,15 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// In scenes with usage a request is estimated to cost estimate, and turns out to cost cheap or dear: while it is in
-// flight, or at its end.
+// In scenes with usage a request's estimated cost is estimate. Its actual cost, cheap or dear, becomes known in flight
+// or at its end.
 const (
 	estimate fairqueue.Cost = 2
 	cheap    fairqueue.Cost = 1
 	dear     fairqueue.Cost = 4
 )
 
-// takes is what a request of a cost takes of the stock in tokens: something else, and in another order.
+// takes returns the tokens of a request with this cost: different numbers, and in another order.
 func takes(cost fairqueue.Cost) stock.Tokens {
 	if cost == cheap {
 		return 3
@@ -23,16 +23,16 @@ func takes(cost fairqueue.Cost) stock.Tokens {
 	return stock.Tokens(cost)
 }
 
-// usage is what a scene with usage knows of costs.
+// usage has the costs in a scene with usage.
 type usage struct {
-	cost   fairqueue.Cost // of a request, as far as it is known
-	tokens stock.Tokens   // that it takes of the stock, as far as is known
+	cost   fairqueue.Cost // of a request, as far as known
+	tokens stock.Tokens   // in the stock, as far as known
 }
 
-// everyUse are all inputs that say what a request has cost.
+// everyUse are all inputs that report a request's cost.
 var everyUse = []op{raises, truesUp, completesCheap, completesDear}
 
-// usageInputs are those of the scene's that say what a request has cost and can come now.
+// usageInputs returns the scene's possible inputs that report a request's cost.
 func (w *world) usageInputs() (in []input) {
 	for i, s := range w.subjects {
 		flies := s.w.stage == StageSent || s.w.stage == StageStreaming
@@ -48,7 +48,7 @@ func (w *world) usageInputs() (in []input) {
 	return in
 }
 
-// useOf is what an input that says what a request has cost does.
+// useOf applies an input that reports a request's cost.
 func (w *world) useOf(in input) {
 	s := w.subjects[in.index]
 	l := s.w.Granted()
@@ -68,7 +68,7 @@ func (w *world) useOf(in input) {
 	}
 }
 
-// usageAgrees: a request that has ended can say what it likes, and the state stays the same.
+// usageAgrees: a report on an ended request does not change the state.
 func (w *world) usageAgrees() error {
 	if w.scene.usage == nil {
 		return nil
@@ -87,8 +87,8 @@ func (w *world) usageAgrees() error {
 	return nil
 }
 
-// otherWay is another way to come to the same charges as by the input; nil: there is none. What a request has cost is
-// charged alike, however it comes to be known.
+// otherWay returns another way to the same charges as by the input; nil: none. A request's charge does not depend on
+// the way its cost becomes known.
 func (w *world) otherWay(in input) func() {
 	if in.op < raises || in.op > completesDear {
 		return nil
@@ -96,7 +96,7 @@ func (w *world) otherWay(in input) func() {
 	s := w.subjects[in.index]
 	l := s.w.Granted()
 	switch in.op {
-	case raises: // more often, and to less than before
+	case raises: // several raises, and one to less than before
 		return func() {
 			w.event(func() { w.Raise(w.clock, l, dear-1, takes(dear)-1) })
 			w.useOf(in)
@@ -107,7 +107,7 @@ func (w *world) otherWay(in input) func() {
 			w.event(func() { w.TrueUp(w.clock, l, dear, takes(dear)) })
 			w.useOf(in)
 		}
-	default: // in flight first, and from an error to the other side, if nobody waits who is released meanwhile
+	default: // first in flight, and from an error in the other direction, if no waiting request is released meanwhile
 		if w.queue.Len() > 0 {
 			return nil
 		}

@@ -11,45 +11,45 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// tick is what an advance of the time is: the starvation threshold, so that whoever waits is starved after one.
+// tick is one advance of time: the starvation threshold, so every waiting request is starved after one tick.
 const tick = time.Second
 
 // scene is a configuration to explore.
 type scene struct {
 	name     string
 	depth    int // committed number of inputs
-	requests int // arrivals at most
+	requests int // largest number of arrivals
 	kinds    []arrivalKind
 	crowd    []int8  // kinds that arrive before a second exploration begins
-	pool     [][]int // slots by endpoint, 0: not ready; shrink goes one to the left, grow one to the right
+	pool     [][]int // slots by endpoint, 0: not ready; shrink moves one to the left, grow one to the right
 	start    int     // in pool
 	lower    int     // bounds of a lane per ready endpoint
 	upper    int
 	config   func(*Config)
 	limit    int           // of an endpoint's reservations; 0: none
-	poison   string        // a lane that the placer panics for
-	others   int           // of others' requests at an endpoint, at most
-	batch    int           // waiters that one event ends because their time is over; 0: as many as always
-	passOn   bool          // requests that are passed on are an input
-	usage    []op          // inputs that say what requests have cost
+	poison   string        // a lane for which the placer panics
+	others   int           // largest number of foreign requests at an endpoint
+	batch    int           // expired waiters that one event ends; 0: the usual number
+	passOn   bool          // passed-on requests are an input
+	usage    []op          // inputs that report requests' costs
 	reload   func(*Config) // the other configuration, if a reload is an input
 	listed   [][2]string   // the models that each endpoint lists, a letter for each, by level of the pool, and "-" where it lacks images; nil: none matters
 	lists    []listing     // made of them
 	suspects []string      // flows whose requests have failed before; nil: no engine fails
 }
 
-// arrivalKind is what tells one request from another.
+// arrivalKind has the properties that distinguish requests.
 type arrivalKind struct {
 	tier int
 	flow string
 	lane reach
 }
 
-// signs are what parts of a flow begin with, behind its key: its user, its class, the client's deadline, its role, and the tokens that it
-// uses of a quota.
+// signs begin the parts of a flow behind its key: its user, its class, the client's deadline, its role, and its tokens
+// of a quota.
 const signs = "./@^="
 
-// part is what follows a sign in a flow such as "a/x@3"; "": it has none.
+// part returns the part behind a sign in a flow such as "a/x@3"; "": none.
 func (k arrivalKind) part(sign string) string {
 	_, part, _ := strings.Cut(k.flow, sign)
 	if end := strings.IndexAny(part, signs); end >= 0 {
@@ -58,16 +58,16 @@ func (k arrivalKind) part(sign string) string {
 	return part
 }
 
-// class is the one that a flow such as "a/x" is of: x.
+// class returns the class x of a flow such as "a/x".
 func (k arrivalKind) class() string { return k.part("/") }
 
-// user is that of a flow such as "a.u/x": u.
+// user returns the user u of a flow such as "a.u/x".
 func (k arrivalKind) user() string { return k.part(".") }
 
-// role is the one that a flow such as "a^s" is in: s.
+// role returns the role s of a flow such as "a^s".
 func (k arrivalKind) role() string { return k.part("^") }
 
-// key is the flow's own: a flow may wait in several classes.
+// key returns the flow's own key: a flow may wait in several classes.
 func (k arrivalKind) key() string {
 	if end := strings.IndexAny(k.flow, signs); end >= 0 {
 		return k.flow[:end]
@@ -75,13 +75,13 @@ func (k arrivalKind) key() string {
 	return k.flow
 }
 
-// within is the time from its arrival to the client's own deadline, such as 3 ticks of "a/x@3"; 0: it has none.
+// within returns the time from the arrival to the client's deadline, such as 3 ticks for "a/x@3"; 0: none.
 func (k arrivalKind) within() time.Duration { return time.Duration(k.number("@")) * tick }
 
-// uses is what it is estimated to use of its tenant's quota, such as 2 of "a=2"; 0: no quota counts it.
+// uses returns the estimated tokens of its tenant's quota, such as 2 for "a=2"; 0: no quota counts it.
 func (k arrivalKind) uses() int64 { return k.number("=") }
 
-// number is a part of one digit; 0 without it.
+// number returns a part of one digit; 0 without one.
 func (k arrivalKind) number(sign string) int64 {
 	if part := k.part(sign); part != "" {
 		return int64(part[0] - '0')
@@ -89,17 +89,18 @@ func (k arrivalKind) number(sign string) int64 {
 	return 0
 }
 
-// reach is a placement: "" is the whole pool, a digit that endpoint, a letter the endpoints that list that model. "A" and "B" are
-// the whole pool, and the prompt is cached at endpoint 0 and 1. A letter and "+" are those that meet the need of an image, too.
+// reach is a placement: "" is the whole pool, a digit that endpoint, a letter the endpoints that list that model. "A"
+// and "B" are the whole pool, with the prompt cached at endpoint 0 or 1. A letter and "+" are the model's endpoints
+// that also take images.
 type reach string
 
 // isModel reports whether it names a model.
 func (r reach) isModel() bool { return r >= "a" }
 
-// model is the one that it names.
+// model returns its model.
 func (r reach) model() string { return string(r[:1]) }
 
-// needs is what it needs besides the model.
+// needs returns its needs besides the model.
 func (r reach) needs() scheduling.Needs {
 	if len(r) > 1 {
 		return scheduling.NeedImage
@@ -110,7 +111,7 @@ func (r reach) needs() scheduling.Needs {
 // whole reports whether it is the whole pool.
 func (r reach) whole() bool { return r == "" || r == "A" || r == "B" }
 
-// cached returns the endpoint that has the prompt; NoEndpoint if none has.
+// cached returns the endpoint with the prompt; NoEndpoint if there is none.
 func (r reach) cached() Endpoint {
 	switch r {
 	case "A":
@@ -123,7 +124,7 @@ func (r reach) cached() Endpoint {
 
 func (r reach) has(e Endpoint) bool { return r.whole() || Endpoint(r[0]-'0') == e }
 
-// world is one run of the machine under exploration. What streams, poppers and the timer would do are inputs.
+// world is one run of the explored machine. The actions of streams, poppers and the timer are inputs.
 type world struct {
 	*Machine
 	scene    *scene
@@ -133,12 +134,12 @@ type world struct {
 	reloaded bool
 	subjects []*subject
 	failed   error           // the first panic
-	heard    map[*Waiter]int // verdicts of the present input
-	spells   map[string]int  // the first request of each tenant since it last had none here
+	heard    map[*Waiter]int // verdicts of the current input
+	spells   map[string]int  // first request of each tenant since it last had none here
 	scratch
 }
 
-// subject is a request with what the explorer knows of it.
+// subject is a request with the explorer's data.
 type subject struct {
 	kind       arrivalKind
 	w          *Waiter
@@ -149,11 +150,11 @@ type subject struct {
 	preempted  bool
 	wasHeld    bool // it held a lease before the present input
 	wasAt      Endpoint
-	promoted   bool      // its present lease is by promotion
-	reloaded   bool      // it came under the other configuration, which may lead it into another class
-	due        time.Time // its client's own deadline, or else the end of its TTL
+	promoted   bool      // its current lease is by promotion
+	reloaded   bool      // it came with the other configuration, which may give it another class
+	due        time.Time // its client's deadline, or else the end of its TTL
 	passedOn   bool      // it did not queue
-	failed     bool      // its engine has, at answeredAt
+	failed     bool      // its engine has failed, at answeredAt
 	answeredAt time.Time
 	read       bool // the first token of its answer has come
 	usage
@@ -179,7 +180,7 @@ func newWorld(s *scene) (*world, error) {
 	return w, nil
 }
 
-// event is an event with what its caller has to do: to tell of panics, to answer for clients, to hear the verdicts.
+// event is an event with its caller's duties: to report panics, to answer for clients, to read the verdicts.
 func (w *world) event(happens func()) {
 	w.contain(happens)
 	for w.Preemptor() != nil {
@@ -206,7 +207,7 @@ func (w *world) contain(part func()) {
 	part()
 }
 
-// backends makes the present level of the pool the ready one.
+// backends makes the current level of the pool ready.
 func (w *world) backends() {
 	slots := w.scene.pool[w.level]
 	var ready []stock.Backend
@@ -223,13 +224,13 @@ func (w *world) backends() {
 	w.event(func() { w.SetBackends(w.clock, ready, nil) })
 }
 
-// tellForeign changes what others have at an endpoint.
+// tellForeign changes the foreign stock at an endpoint.
 func (w *world) tellForeign(e, by int) {
 	held := stock.Amount{Requests: w.fleet.foreign[e] + by}
 	w.event(func() { w.SetForeign(w.clock, []stock.Foreign{{ID: stock.BackendID(e), Held: held}}) })
 }
 
-// arrives is a request that comes.
+// arrives makes a request arrive.
 func (w *world) arrives(k arrivalKind, passOn bool) {
 	s := &subject{kind: k, w: new(Waiter), passedOn: passOn, reloaded: w.reloaded, usage: usage{cost: 1, tokens: 1}}
 	if w.scene.usage != nil {
@@ -263,7 +264,7 @@ func (w *world) arrives(k arrivalKind, passOn bool) {
 	})
 }
 
-// complete ends a stream whose cost is not known.
+// complete ends a stream with an unknown cost.
 func (w *world) complete(s *subject) {
 	if w.scene.suspects != nil {
 		w.answers(s, 200)
@@ -272,7 +273,7 @@ func (w *world) complete(s *subject) {
 	w.completeWith(s, fairqueue.UnknownCost)
 }
 
-// completeWith ends a stream that has cost this, twice: only the first time counts.
+// completeWith ends a stream with this cost, twice: only the first time counts.
 func (w *world) completeWith(s *subject, cost fairqueue.Cost) {
 	s.outcome, s.told = OutcomeDispatched, true
 	if s.preempted {
@@ -282,7 +283,7 @@ func (w *world) completeWith(s *subject, cost fairqueue.Cost) {
 	w.event(func() { w.Complete(w.clock, s.w.Granted(), fairqueue.UnknownCost) })
 }
 
-// advance lets one tick go by. Advance is called on the way whenever it is due.
+// advance advances time by one tick, and calls Advance whenever it is due.
 func (w *world) advance() {
 	for until := w.clock.Add(tick); w.clock.Before(until); {
 		in, due := w.Next(w.clock)
@@ -305,7 +306,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// streams does for the streams what they do at once: those whose wait is over say so, those preempted answer so.
+// streams acts for the streams: requests whose wait has ended report it, and preempted ones answer.
 func (w *world) streams() error {
 	for _, s := range w.subjects {
 		if s.w.stage != StageEnded || s.told {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// mostInside is how many requests may wait inside an engine whose bound is right.
+// mostInside returns the largest number of requests that may wait inside an engine with a right bound.
 func mostInside(bound int) float64 { return max(2, float64(bound)/16) }
 
-// inside lets time go by, and returns how many requests have waited inside an engine, on average over its scrapes.
+// inside advances time, and returns the mean number of requests waiting inside an engine, over its scrapes.
 func (p *plant) inside(i int, d time.Duration) float64 {
 	sum, n := 0, 0
 	p.watch = func() { sum += p.engines[i].load.Waiting; n++ }
@@ -19,8 +19,8 @@ func (p *plant) inside(i int, d time.Duration) float64 {
 	return float64(sum) / float64(n)
 }
 
-// wantBound checks that a bound is that of an engine with so many slots: no less, and little more. An eighth more may be right:
-// where a step ends many requests, those that follow them are on their way during the next one.
+// wantBound checks that a bound fits an engine with this many slots: no less, and at most an eighth more. More can be
+// right: if a step ends many requests, their successors are on their way during the next step.
 func (p *plant) wantBound(what string, r, i, slots int) {
 	p.Helper()
 	if b := p.bound(r, i); b < slots || b > slots+max(2, slots/8) {
@@ -28,8 +28,8 @@ func (p *plant) wantBound(what string, r, i, slots int) {
 	}
 }
 
-// The bound of an engine is found within 30 s, whatever the length of answers; then next to nothing waits inside, and the
-// engine does as much as with the best fixed bound.
+// The bound of an engine is found within 30 s, for answers of any length. Then almost no requests wait inside, and the
+// engine's throughput is that of the best fixed bound.
 func TestBoundFollowsItsEngine(t *testing.T) {
 	for _, slots := range []int{8, 16, 64, 256} {
 		for _, answers := range []struct {
@@ -48,7 +48,7 @@ func TestBoundFollowsItsEngine(t *testing.T) {
 				p := loaded(0)
 				p.run(30 * time.Second)
 				p.wantBound("after 30 s", 0, 0, slots)
-				p.run(4 * time.Minute) // of long answers, what was sent at first ends only now
+				p.run(4 * time.Minute) // the first long answers end only now
 				rate := p.rate(3 * time.Minute)
 				if n := p.inside(0, time.Minute); n > mostInside(slots) {
 					t.Errorf("%.1f wait inside", n)
@@ -141,8 +141,8 @@ func TestRestartedEngine(t *testing.T) {
 	p.wantBound("with more slots", 0, 0, 128)
 }
 
-// Prompts that fill the engine's memory before its slots: the bound is what fits, and the engine does as much as with the
-// best fixed one.
+// If prompts fill the engine's memory before its slots, the bound is the number that fits, and the engine's throughput
+// is that of the best fixed bound.
 func TestMemoryBeforeSlots(t *testing.T) {
 	cfg := slotsOf(256)
 	cfg.Blocks = 100_000 / cfg.BlockSize // about 40 requests
@@ -173,14 +173,14 @@ func TestMemoryBeforeSlots(t *testing.T) {
 	}
 }
 
-// Long prompts, some of them very long, are read one after the other, and those behind them wait inside the engine although
-// it has slots. From the first minute on it does as much as with the best fixed bound, and the bound ends at its slots.
+// Long prompts are read one after the other, and those behind very long ones wait inside the engine although it has
+// slots. From the first minute on its throughput is that of the best fixed bound, and the bound ends at its slots.
 func TestLongPrompts(t *testing.T) {
 	loaded := func(fixed int) *plant {
 		cfg := slotsOf(64)
 		cfg.Blocks = 3_000_000 / cfg.BlockSize
 		p, n := newPlant(t, 1, fixed, cfg), 0
-		p.size = func(*rand.Rand) (prompt, output int) { // alike for each bound
+		p.size = func(*rand.Rand) (prompt, output int) { // the same for each bound
 			if n++; n%40 == 0 {
 				return 100_000, 1000
 			}
@@ -207,7 +207,7 @@ func TestLongPrompts(t *testing.T) {
 	p.wantBound("after 15 min", 0, 0, 64)
 }
 
-// An engine that hangs gets no larger bound, also when its clients give up.
+// A hung engine gets no larger bound, even when its clients give up.
 func TestHungEngine(t *testing.T) {
 	p := newPlant(t, 1, 0, slotsOf(64), slotsOf(64))
 	p.clients(p.weirs[0], "a", 300, time.Hour)
@@ -233,7 +233,7 @@ func TestHungEngine(t *testing.T) {
 	p.wantBound("the other one", 0, 1, 64)
 }
 
-// Hours with hardly a request change nothing.
+// Hours with hardly any requests do not change the bound.
 func TestIdleHours(t *testing.T) {
 	p := newPlant(t, 1, 0, slotsOf(16), slotsOf(256))
 	p.clients(p.weirs[0], "a", 600, time.Minute)
@@ -246,7 +246,8 @@ func TestIdleHours(t *testing.T) {
 	}
 }
 
-// Two replicas that know of each other only by the engine's metrics share it, and keep it as full as one would.
+// Two replicas that know each other only by the engine's metrics share the engine, and keep it as full as one replica
+// would.
 func TestTwoReplicas(t *testing.T) {
 	p := newPlant(t, 2, 0, slotsOf(64))
 	p.clients(p.weirs[0], "a", 200, time.Hour)
@@ -267,7 +268,7 @@ func TestTwoReplicas(t *testing.T) {
 	}
 }
 
-// Requests of somebody else take places, and give them back.
+// Foreign requests take slots, and return them.
 func TestStrangers(t *testing.T) {
 	p := newPlant(t, 1, 0, slotsOf(64))
 	p.clients(p.weirs[0], "a", 200, time.Hour)
@@ -283,7 +284,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// Without metrics the bound stays: the one that was learned, or that of a backend of which nothing is known.
+// Without metrics the bound stays: the learned one, or the default of an unknown backend.
 func TestMetricsStop(t *testing.T) {
 	p := newPlant(t, 1, 0, slotsOf(16), slotsOf(16))
 	p.engines[1].mute = true

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// shared drives a machine over a board whose endpoints others use too. Each endpoint takes bound requests.
+// shared drives a machine on a board with foreign stock. Each endpoint takes bound requests.
 type shared struct {
 	*Machine
 	t         *testing.T
@@ -49,7 +49,7 @@ func newShared(t *testing.T, endpoints, bound int, changes ...func(*Config)) *sh
 	return x
 }
 
-// ready makes these of the endpoints the ready ones, of which others hold what is said.
+// ready makes these endpoints ready, with this foreign stock.
 func (x *shared) ready(endpoints int, others []stock.Foreign, ready ...int) {
 	pool := make([]scheduling.Endpoint, endpoints)
 	var backends []stock.Backend
@@ -64,28 +64,28 @@ func (x *shared) ready(endpoints int, others []stock.Foreign, ready ...int) {
 	x.SetBackends(x.clock, backends, others)
 }
 
-// held is what others hold at an endpoint.
+// held is foreign stock at an endpoint.
 func held(endpoint, n int) stock.Foreign {
 	return stock.Foreign{ID: stock.BackendID(endpoint), Held: stock.Amount{Requests: n}}
 }
 
-// others says what others hold at endpoints.
+// others sets the foreign stock at endpoints.
 func (x *shared) others(changes ...stock.Foreign) { x.SetForeign(x.clock, changes) }
 
-// arrives lets a request come that may use some endpoints, or all.
+// arrives makes a request arrive that may use some endpoints, or all.
 func (x *shared) arrives(endpoints ...int) *Waiter {
 	x.t.Helper()
 	return x.takes(1, endpoints...)
 }
 
-// takes lets a request of so many tokens come that may use some endpoints, or all.
+// takes makes a request with these tokens arrive that may use some endpoints, or all.
 func (x *shared) takes(tokens stock.Tokens, endpoints ...int) *Waiter {
 	x.t.Helper()
 	return x.comes(0, tokens, endpoints...)
 }
 
-// comes lets a request of a tier and so many tokens come that may use some endpoints, or all. Its cost is that of every
-// other.
+// comes makes a request of a tier with these tokens arrive that may use some endpoints, or all. All requests have the
+// same cost.
 func (x *shared) comes(tier int, tokens stock.Tokens, endpoints ...int) *Waiter {
 	x.t.Helper()
 	w := new(Waiter)
@@ -94,7 +94,7 @@ func (x *shared) comes(tier int, tokens stock.Tokens, endpoints ...int) *Waiter 
 	return w
 }
 
-// placement is that of a request that may use some endpoints, or all.
+// placement returns the placement of a request that may use some endpoints, or all.
 func (x *shared) placement(endpoints ...int) Placement {
 	x.t.Helper()
 	ask := scheduling.Ask{Subset: scheduling.Subset{Set: endpoints != nil}}
@@ -108,7 +108,7 @@ func (x *shared) placement(endpoints ...int) Placement {
 	return q
 }
 
-// want checks how many of Weir's own requests are at each endpoint.
+// want checks the number of own requests at each endpoint.
 func (x *shared) want(what string, own ...int) {
 	x.t.Helper()
 	for e, n := range own {
@@ -118,7 +118,8 @@ func (x *shared) want(what string, own ...int) {
 	}
 }
 
-// An endpoint that was not ready for a while comes back with what others have there: nothing slips in before it is told.
+// An endpoint that was not ready for a while returns with its foreign stock: no request goes there before the stock is
+// known.
 func TestEndpointIsBackWithWhatOthersHave(t *testing.T) {
 	x := newShared(t, 2, 2)
 	x.others(held(0, 2))
@@ -133,9 +134,9 @@ func TestEndpointIsBackWithWhatOthersHave(t *testing.T) {
 	x.want("others end one", 1, 2)
 }
 
-// A leader is killed at saturation, and its requests end at the engines at random, never later than its record falls. The
-// next one has more requests than fit at once, for the whole pool and for a part of it. No engine ever has more than its
-// bound, and each is full again when the record has fallen.
+// A leader is killed at saturation. Its requests end at the engines at random times, at the latest when its record has
+// fallen to 0. The next leader has more requests than fit, for the whole pool and for a part of it. No engine ever
+// exceeds its bound, and each is full again when the record has fallen to 0.
 func TestNoEngineGetsMoreThanItsBoundAfterAKill(t *testing.T) {
 	const endpoints, bound, steps = 5, 6, 60
 	for seed := range uint64(50) {

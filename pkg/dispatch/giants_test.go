@@ -15,8 +15,8 @@ func bounded(bound stock.Tokens) func(*Config) {
 	return func(c *Config) { c.Stock.Tokens = stock.TokensConfig{Watermark: bound, Lower: bound, Upper: bound} }
 }
 
-// tokenBands are bounds of an endpoint: one number, a tenth around it, and far apart. Their lower and upper bounds, in
-// tokens, are beside them.
+// tokenBands are bounds of an endpoint: one number, a tenth around it, and far apart, each with its lower and upper
+// bound in tokens.
 var tokenBands = []struct {
 	name         string
 	band         stock.TokensConfig
@@ -27,8 +27,8 @@ var tokenBands = []struct {
 	{"far apart", stock.TokensConfig{Watermark: 5000, Lower: 1000, Upper: 9000}, 1000, 9000},
 }
 
-// One request that is larger than all bounds together closes the endpoint that has it, and no other: those who can use
-// the others go there, with or without waiting, whatever becomes known of the large one.
+// A request larger than all bounds together closes only its own endpoint. Requests that can use the others go there,
+// with or without waiting, whatever the large one's tokens turn out to be.
 func TestOneGiantClosesItsEndpointAlone(t *testing.T) {
 	for _, c := range tokenBands {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,14 +76,14 @@ type giants struct {
 	waiting, going []*job
 }
 
-// tokensAt is what an endpoint holds, of ours and of others'.
+// tokensAt returns an endpoint's tokens, own and foreign.
 func (g *giants) tokensAt(e int) stock.Tokens {
 	return g.others[e] + holds(g.going, func(j *job) bool { return int(j.Lease().Endpoint()) == e }).tokens
 }
 
-// follow checks what an event has led to: whoever went found its endpoint below its upper bound, and if it had waited some
-// endpoint below its lower one, or none with anything; and whoever waits can use no endpoint that is below its lower
-// bound, however much there is at any other.
+// follow checks the results of an event. A request that went found its endpoint below the upper bound; if it had
+// waited, an endpoint was below its lower bound, or all were empty. A waiting request can use no endpoint below its
+// lower bound, whatever the others hold.
 func (g *giants) follow(own ...*job) {
 	g.waiting = append(g.waiting, own...)
 	went := slices.Clone(g.Verdicts())
@@ -116,7 +116,7 @@ func (g *giants) follow(own ...*job) {
 	}
 }
 
-// step lets something happen.
+// step makes a random event.
 func (g *giants) step(r *rand.Rand) {
 	size := func() stock.Tokens { return []stock.Tokens{10, 200, 900, 4600, 50_000}[r.IntN(5)] }
 	some := func() *job { return g.going[r.IntN(len(g.going))] }
@@ -141,7 +141,7 @@ func (g *giants) step(r *rand.Rand) {
 	case n == 15 && len(g.going) > 0:
 		j := some()
 		g.ServedElsewhere(g.clock, j.Lease(), Endpoint(r.IntN(4)), 200)
-	case n == 16: // endpoints go and come back; what others have goes with them
+	case n == 16: // endpoints go and return; foreign stock goes with them
 		g.ofPool = slices.DeleteFunc([]int{0, 1, 2, 3}, func(int) bool { return r.IntN(4) == 0 })
 		for e := range g.others {
 			if !slices.Contains(g.ofPool, e) {
@@ -161,7 +161,7 @@ func (g *giants) step(r *rand.Rand) {
 	g.follow()
 }
 
-// bands makes these the bounds.
+// bands sets the bounds.
 func (g *giants) bands(i int) {
 	cfg := g.config
 	cfg.Stock.Tokens, g.lower, g.upper = tokenBands[i].band, tokenBands[i].lower, tokenBands[i].upper
@@ -170,9 +170,9 @@ func (g *giants) bands(i int) {
 	}
 }
 
-// However large requests are, whatever becomes known of them, whoever else is there, wherever the bounds are moved, and
-// whichever endpoints go and come back: nobody waits beside an endpoint that it may use and that is below its lower
-// bound, and none gets more at its upper bound.
+// For requests of any size, any corrections of their tokens, any foreign stock, any changes of the bounds and
+// endpoints: no request waits while an endpoint for it is below its lower bound, and no endpoint at its upper bound
+// gets more.
 func TestGiantsCloseNobodyElse(t *testing.T) {
 	waited, giant := 0, 0
 	for seed := range uint64(60) {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Two tenants wait for one engine. That one of them uses, or a third one, any number of other engines for which nobody
-// else waits changes nothing between them.
+// Two tenants wait for one engine. If one of them, or a third tenant, uses any number of other engines without other
+// waiters, that does not change the shares of the two.
 func TestEnginesThatNobodyElseWaitsFor(t *testing.T) {
 	for _, discipline := range []fairqueue.Discipline{fairqueue.WFQ, fairqueue.VTC, fairqueue.FairShare} {
 		for _, elsewhere := range []string{"f", "third"} {

@@ -39,8 +39,8 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// In no time d do more than burst + rate · d requests pass, and a request is rejected only if that many have passed. The
-// time that it is told is the first at which it passes.
+// In any time d at most burst + rate · d requests pass, and a request is rejected only if that many have passed. Its
+// stated retry time is the first at which it passes.
 func TestLimiterAgainstACount(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -73,8 +73,8 @@ func TestLimiterAgainstACount(t *testing.T) {
 	}
 }
 
-// Without queueing the limiter sheds what comes above the rate, and tells each client a token of its own. With queueing, and
-// for requests that are no inference, it has no effect. What it sheds uses nothing of a quota.
+// Without queueing the limiter sheds requests above the rate, and gives each client the time of its own token. With
+// queueing, and for requests without inference, it has no effect. Shed requests use no quota.
 func TestLimiterWithoutQueueing(t *testing.T) {
 	limits := func(c *Config) { c.Enabled, c.Limiter = false, LimiterConfig{Rate: 1_000_000, Burst: 3} }
 	b := newBench(t, []int{1}, func(c *Config) {
@@ -109,8 +109,8 @@ func TestLimiterWithoutQueueing(t *testing.T) {
 	}
 }
 
-// A reload keeps how many tokens are missing, not the time that they would have taken at the former rate. A smaller burst is
-// missing no more than that, and a limiter that was off begins with a full bucket.
+// A reload keeps the number of missing tokens, not their time at the old rate. With a smaller burst, at most the burst
+// is missing. A limiter that was off starts with a full bucket.
 func TestLimiterReload(t *testing.T) {
 	x := newBench(t, []int{1}, func(c *Config) { c.Enabled, c.Limiter = false, LimiterConfig{Rate: 1_000, Burst: 100} })
 	takes := func(most int) {

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// table is a machine over a real board, and the requests in it.
+// table is a machine on a real board, with its requests.
 type table struct {
 	*Machine
 	b         *testing.B
@@ -29,7 +29,7 @@ type table struct {
 
 func newTable(b *testing.B, endpoints int, models func(i int) []string, change func(*Config)) *table {
 	b.Helper()
-	percent := debug.SetGCPercent(400) // as rarely as epp lets it
+	percent := debug.SetGCPercent(400) // as rarely as in epp
 	b.Cleanup(func() { debug.SetGCPercent(percent) })
 	cfg := DefaultConfig()
 	cfg.EnqueueAll = true
@@ -67,11 +67,11 @@ func (x *table) set(snapshot *scheduling.Snapshot, ready []stock.Backend) {
 	x.SetBackends(x.clock, ready, nil)
 }
 
-// flips measures changes of one endpoint, which is ready and not ready by turns.
+// flips measures changes of one endpoint, alternately ready and not ready.
 func (x *table) flips(id scheduling.EndpointID) {
 	others := slices.DeleteFunc(slices.Clone(x.ready), func(b stock.Backend) bool { return b.ID == stock.BackendID(id) })
 	now, next, ready := x.snapshot, x.snapshot, x.ready
-	x.medians(1, func() { // as a store publishes it
+	x.medians(1, func() { // as published by a store
 		pool := make([]scheduling.Endpoint, now.Len())
 		for i := range pool {
 			pool[i] = now.At(i)
@@ -90,7 +90,7 @@ func (x *table) flips(id scheduling.EndpointID) {
 	})
 }
 
-// query is what a stream has prepared before the lock.
+// query returns the query that a stream prepares before the lock.
 func (x *table) query(ask scheduling.Ask) *scheduling.Query {
 	q, err := x.scheduler.Prepare(x.snapshot, ask)
 	if err != nil {
@@ -108,7 +108,7 @@ func (x *table) at(endpoints ...int) scheduling.Ask {
 	return ask
 }
 
-// arrives is an arrival, and what follows from it for those who wait.
+// arrives makes a request arrive, and handles the results for waiting ones.
 func (x *table) arrives(w *Waiter, flow string, tier int, q *scheduling.Query) *Waiter {
 	x.clock = x.clock.Add(time.Microsecond)
 	x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Placement: q})
@@ -128,7 +128,7 @@ func (x *table) goes(w *Waiter) {
 	x.held = append(x.held, w)
 }
 
-// backlog has the flow's requests come until so many wait.
+// backlog makes the flow's requests arrive until waiters wait.
 func (x *table) backlog(flow string, ask scheduling.Ask, waiters int) {
 	for w := 0; w < waiters; {
 		if x.arrives(new(Waiter), flow, 0, x.query(ask)).stage == StageWaiting {
@@ -137,7 +137,8 @@ func (x *table) backlog(flow string, ask scheduling.Ask, waiters int) {
 	}
 }
 
-// closedLanes fills the first 500 endpoints for good, and has one request wait in each of so many lanes of 20 of them.
+// closedLanes fills the first 500 endpoints permanently, and makes one request wait in each of lanes lanes of 20 of
+// them.
 func (x *table) closedLanes(lanes int) {
 	for i := range 1000 { // two at each of the first 500: a lane of these is at its lower bound
 		x.arrives(new(Waiter), "full", 0, x.query(x.at(i%500)))
@@ -152,7 +153,8 @@ func (x *table) closedLanes(lanes int) {
 	x.held, x.waiting = nil, nil
 }
 
-// lives measures requests' lives of a flow: the oldest one completes, another is granted its place, and one more arrives.
+// lives measures the lives of a flow's requests: the oldest completes, another is granted its slot, and one more
+// arrives.
 func (x *table) lives(flow string, tier int, ask scheduling.Ask) {
 	const batch = 8 // lives between two looks at the clock
 	var next [batch]*Waiter
@@ -177,9 +179,9 @@ func (x *table) lives(flow string, tier int, ask scheduling.Ask) {
 	})
 }
 
-// medians makes the benchmark's time that of the median of an operation that consists of so many.
+// medians sets the benchmark's time to the median time of an operation, which consists of this many parts.
 func (x *table) medians(of int, prepare, operation func()) {
-	for range 2000 / of { // past what the bypass has let in above the lower bound
+	for range 2000 / of { // until the requests that the bypass admitted above the lower bound are gone
 		prepare()
 		operation()
 	}
@@ -202,9 +204,9 @@ func twoTiers(c *Config) {
 	c.Stock.WatermarkPerBackend, c.Stock.LowerBoundPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
 }
 
-// BenchmarkLock is how long the lock is held: for one request's life on a busy pool, under what may make it long, and for
-// what holds it besides. The rows are to be read as ratios to the first; Times are
-// medians; what a stream prepares before the lock is not in them.
+// BenchmarkLock measures the time that the lock is held: for one request's life on a busy pool, under conditions that
+// may lengthen it, and for other holders. Read the rows as ratios to the first. Times are medians, without the streams'
+// preparation before the lock.
 func BenchmarkLock(b *testing.B) {
 	for _, n := range []int{10, 100, 2000} {
 		b.Run(fmt.Sprintf("endpoints=%d", n), func(b *testing.B) {
@@ -253,7 +255,7 @@ func BenchmarkLock(b *testing.B) {
 				}
 			}
 		}
-		for m := range 50 { // half of the models: whoever is there has begun to answer
+		for m := range 50 { // half of the models: their engines have begun to answer
 			x.arrives(new(Waiter), "high", 0, x.query(scheduling.Ask{Model: fmt.Sprint("m", m)}))
 		}
 		x.held, x.waiting = x.held[len(x.held)-20:], nil
@@ -305,7 +307,7 @@ func BenchmarkLock(b *testing.B) {
 		}
 		var tiers []TierState
 		var shares []scheduling.Share
-		longest := func(holds ...func()) func() { // each is a hold of the lock by itself
+		longest := func(holds ...func()) func() { // each holds the lock once
 			return func() {
 				for _, hold := range holds {
 					hold()

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// bench drives a machine by hand, at a time of its own. Panics are told to it, and every preemptor's client is there.
+// bench drives a machine by hand, with its own clock. It reports panics to the machine, and confirms every preemptor's
+// client.
 type bench struct {
 	*Machine
 	t     *testing.T
@@ -21,7 +22,7 @@ type bench struct {
 	clock time.Time
 }
 
-// newBench is a machine of three tiers that may preempt but for the lowest, over endpoints of so many slots.
+// newBench makes a machine with three tiers that may preempt, except the lowest, and endpoints with these slots.
 func newBench(t *testing.T, slots []int, change func(*Config)) *bench {
 	cfg := DefaultConfig()
 	threeTiers(&cfg, 100_000)
@@ -58,7 +59,7 @@ func (b *bench) contain(part func()) {
 	part()
 }
 
-// arrives lets a request come, which must end up in the stage.
+// arrives makes a request arrive, which must reach the stage want.
 func (b *bench) arrives(tier int, flow string, lane reach, want Stage) *Waiter {
 	b.t.Helper()
 	w := new(Waiter)
@@ -74,13 +75,13 @@ func (b *bench) want(w *Waiter, stage Stage) {
 	}
 }
 
-// complete takes a lease to its end.
+// complete completes a lease.
 func (b *bench) complete(w *Waiter) {
 	b.Told(w)
 	b.event(func() { b.Complete(b.clock, (*Lease)(w), fairqueue.UnknownCost) })
 }
 
-// nothing checks that no account has anything left.
+// nothing checks that all accounts are empty.
 func (b *bench) nothing(what string) {
 	b.t.Helper()
 	if s := b.State(); s.Stock != 0 || s.Queued != 0 || s.LiveFlows != 0 || b.fleet.reserved != [2]int{} {
@@ -88,8 +89,8 @@ func (b *bench) nothing(what string) {
 	}
 }
 
-// smg 9.2: an arrival takes a slot that was freed while an older request of its own or a higher tier waits. Here the
-// arrival comes at the very moment: the slot is free and nobody has released the waiter yet.
+// smg 9.2: an arrival takes a freed slot while an older request of its own or a higher tier waits. Here the arrival
+// comes just when the slot is free and the waiter is not released yet.
 func TestDefectBarging(t *testing.T) {
 	for name, test := range map[string]struct{ waiter, arrival int }{"own tier": {1, 1}, "higher tier": {1, 2}} {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +109,8 @@ func TestDefectBarging(t *testing.T) {
 	}
 }
 
-// A panic once the lease is taken leaves no lease, no reservation, no waiter and no account behind: of an arrival, of a
-// preemptor, and of a waiter, for whom it is the second that counts. What fails is the victims' order.
+// A panic after the lease is taken leaves no lease, reservation, waiter or account: for an arrival, a preemptor, and a
+// waiter, which ends at its second panic. The panic is in the victims' order.
 func TestPanicAfterTheLeaseLeavesNothing(t *testing.T) {
 	b := newBench(t, []int{1}, nil)
 	victims := &b.victims.tiers[b.ranks[2]]
@@ -140,8 +141,8 @@ func TestPanicAfterTheLeaseLeavesNothing(t *testing.T) {
 	b.nothing("waiters")
 }
 
-// Where decisions panic for everybody, an event goes on after a bounded number of panics; whoever is left goes after the
-// wait, which Next names.
+// If decisions panic for all requests, an event stops after a bounded number of panics. The other requests go after a
+// wait, which ends at the time of Next.
 func TestPanicsLoseNobodyWhoCanGo(t *testing.T) {
 	b := newBench(t, []int{2}, func(c *Config) { perBackend(c, 2, 2) })
 	holder := b.arrives(2, "h", "", StageSent)
@@ -185,8 +186,8 @@ func TestPanicsLoseNobodyWhoCanGo(t *testing.T) {
 	b.nothing("at the end")
 }
 
-// The first flow-full of a flow takes no place from the others, and is told by the rate at which that flow drains: one
-// that is slow beside fast ones waits for its own.
+// The first flow-full of a flow takes no place from others. Its retry time follows that flow's own drain rate: a slow
+// flow beside fast ones waits for its own.
 func TestFlowFullIsTheFlowsOwn(t *testing.T) {
 	b := newBench(t, []int{2}, func(c *Config) {
 		c.Queue.CapacityMode, c.Queue.TotalCapacity, c.Queue.FlowCapacity = fairqueue.Reserved, 6, 2
@@ -208,8 +209,8 @@ func TestFlowFullIsTheFlowsOwn(t *testing.T) {
 	}
 }
 
-// A configuration that is refused forgets nothing: neither a tier that has drained nor what was counted of it. One that
-// is taken does, and a tier that comes later begins at zero.
+// A refused configuration drops nothing: neither a drained tier nor its counts. An accepted one does, and a later tier
+// starts at zero.
 func TestRefusedConfigurationForgetsNothing(t *testing.T) {
 	b := newBench(t, []int{1}, nil)
 	cfg := b.config
@@ -238,8 +239,7 @@ func TestRefusedConfigurationForgetsNothing(t *testing.T) {
 	}
 }
 
-// Little is remembered of lanes without waiters, however many there were: a gateway names as many subsets
-// as it likes.
+// The memory for lanes without waiters is bounded, however many there were: a gateway can name any number of subsets.
 func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) { c.Tiers[0].CanPreempt = true })
 	held := b.arrives(0, "f", "", StageSent)
@@ -255,8 +255,8 @@ func TestLanesWithoutWaitersAreForgotten(t *testing.T) {
 	b.nothing("at the end")
 }
 
-// A lease has its request's tokens, as far as they are known: raised while the answer grows, never lowered by an estimate,
-// corrected by the usage if that says them, and gone with the request. What the request costs is another matter.
+// A lease has its request's tokens, as far as known: raised while the answer grows, never lowered by an estimate,
+// corrected by the usage if reported, and removed with the request. The request's cost is independent.
 func TestTokensAreCorrected(t *testing.T) {
 	b := newBench(t, []int{1}, nil)
 	w := b.arrives(2, "a", "", StageSent)
@@ -278,7 +278,7 @@ func TestTokensAreCorrected(t *testing.T) {
 	}
 }
 
-// With the stock bounded in tokens too, a victim whose end would leave it above its bound is left alone.
+// With a bound in tokens, a victim is not preempted if the stock would stay above its bound without it.
 func TestACheapVictimIsNotEnough(t *testing.T) {
 	for cost, want := range map[fairqueue.Cost]Stage{10: StageWaiting, 90: StageSent} {
 		b := newBench(t, []int{2}, func(c *Config) {
@@ -298,7 +298,7 @@ func TestACheapVictimIsNotEnough(t *testing.T) {
 	}
 }
 
-// A client whose deadline and whose TTL are over at the same instant is told of the TTL, also where it cancels itself.
+// If a client's deadline and TTL end at the same instant, the outcome is the TTL's, even if the client cancels.
 func TestCancelAtTheTTL(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) { c.Queue.QueueTTL = time.Second })
 	b.arrives(0, "h", "", StageSent)
@@ -323,7 +323,7 @@ func TestDisplacedAreCounted(t *testing.T) {
 	}
 }
 
-// A cap needs flows: even the smallest one is refused where the discipline knows none.
+// A cap needs flows: even the smallest is refused with a discipline without flows.
 func TestACapNeedsFlows(t *testing.T) {
 	for field, set := range map[string]func(*Config){
 		"MaxInFlightPerFlow":                 func(c *Config) { c.MaxInFlightPerFlow = 1 },
@@ -343,7 +343,7 @@ func TestACapNeedsFlows(t *testing.T) {
 	}
 }
 
-// Preemptions are counted by two tiers. Once either is gone, a new tier with its identifier starts at zero.
+// Preemptions are counted by two tiers. After the removal of either, a new tier with its identifier starts at zero.
 func TestPreemptionsOfFormerTiersAreForgotten(t *testing.T) {
 	for _, gone := range []string{"high", "low"} {
 		b := newBench(t, []int{1}, nil)
@@ -376,12 +376,12 @@ func (b *bench) configures(cfg Config) {
 	})
 }
 
-// noTakeOver is a fleet in which every placement at a given endpoint panics.
+// noTakeOver is a fleet that panics at every placement at a given endpoint.
 type noTakeOver struct{ *fleet }
 
 func (noTakeOver) PlaceAt(Placement, Endpoint) Reservation { panic("no take-over") }
 
-// A preemptor whose take-over panics ends after as many panics as any other waiter. Its victim keeps its lease, and the
+// A preemptor whose take-over panics ends after as many panics as any other waiter. The victim keeps its lease, and the
 // next preemptor takes it.
 func TestPreemptorWhoseTakeOverPanics(t *testing.T) {
 	b := newBench(t, []int{1}, func(c *Config) { c.Tiers[0].CanPreempt = false })

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// since returns a time as a pace has it.
+// since returns a time in the form of a pace.
 func since(now time.Time) time.Duration { return now.Sub(time.Unix(1_700_000_000, 0)) }
 
-// median returns what the median of so many rejections of that moment is told, each of another flow.
+// median returns the median retry time of many rejections at that moment, each of another flow.
 func (p *pace) median(now time.Time, waiting, capacity int) time.Duration {
 	var told []time.Duration
 	var taken clients
