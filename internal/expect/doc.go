@@ -1,3 +1,3 @@
-// Package expect has what tests of running programs do again and again: they wait for a state, read a page, look up a
-// metric and replace a file.
+// Package expect has the steps that tests of running programs share: they wait for a state, send a request, read a page,
+// look up a metric and replace a file.
 package expect

@@ -41,7 +41,7 @@ func Within(t testing.TB, bound time.Duration, what string, holds func() error) 
 		case waited > bound:
 			t.Fatalf("%s: not within %v: %v", what, bound, err)
 		}
-		// What takes longer is asked more rarely: a question may be dear, to Prometheus or an apiserver.
+		// The pauses grow with the wait: Prometheus and an apiserver work for each question.
 		time.Sleep(min(max(waited/20, 5*time.Millisecond), 50*time.Millisecond))
 	}
 }
