@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// StartEPP starts the epp that was built, and returns when it listens. It is killed when the test ends, which fails if epp
-// has found a race. Of a test that has failed, the end of epp's log is shown.
+// StartEPP starts the epp that was built, and returns when it listens. The end of the test kills it, shows the end of
+// its log if the test has failed, and fails the test if epp has found a race.
 func StartEPP(t testing.TB, options scene.EPPOptions) *scene.EPP {
 	t.Helper()
 	options.Binary = Path(EPP)

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-epp/weir/internal/golden"
 )
 
-// importing has the files of each system in testdata, at least so many, and what reads them. Other texts are for fuzzing.
+// importing has the importer of each system with its files in testdata, at least so many, and further texts for
+// fuzzing.
 var importing = []struct {
 	files string
 	least int
@@ -45,7 +46,8 @@ func contents(t testing.TB, path ...string) string {
 	return string(text)
 }
 
-// wantReadsBack fails the test unless a document is valid, and the same when it is read from its own text, which it returns.
+// wantReadsBack fails the test unless a document is valid and the same when it is read from its own text. It returns
+// that text.
 func wantReadsBack(t *testing.T, d Document) string {
 	t.Helper()
 	written, err := d.MarshalOverlay()
@@ -85,8 +87,8 @@ func wantNamed(t *testing.T, in, text string, sections ...reflect.Type) {
 	}
 }
 
-// Each file of another system in testdata gives the document, the engines and the notes beside it; the document reads back.
-// No secret is printed.
+// Each file of another system in testdata gives the document, the engines and the notes beside it; the document reads
+// back. No secret is printed.
 func TestImports(t *testing.T) {
 	for _, system := range importing {
 		files, err := filepath.Glob(filepath.Join("testdata", filepath.FromSlash(system.files)))

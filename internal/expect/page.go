@@ -43,8 +43,8 @@ func Scrape(url string) (Metrics, error) {
 	return parser.TextToMetricFamilies(strings.NewReader(body))
 }
 
-// Sum returns a metric's value, summed over all series whose labels include the given ones (name, value, name, value …);
-// 0 if there is none. A histogram's value is its count.
+// Sum returns a metric's value, summed over all series whose labels include the given ones (name, value, …); 0 without
+// such a series. A histogram's value is its count.
 func (m Metrics) Sum(name string, labels ...string) float64 {
 	total := 0.0
 	for _, series := range m[name].GetMetric() {

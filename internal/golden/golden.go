@@ -1,5 +1,4 @@
-// Package golden compares texts with files that are in the repository. With the flag -rewrite, which every test has that
-// uses it, the files are written anew:
+// Package golden compares texts with files of the repository. The flag -rewrite of such a test writes its files anew:
 //
 //	go test ./internal/simulate -run TestGoldenTables -rewrite
 package golden
