@@ -22,14 +22,14 @@ func (p *pace) median(now time.Time, waiting, capacity int) time.Duration {
 	return told[50]
 }
 
-// engines has so many slots, which take so long; within a period slots end at the times that ends gives.
+// engines has slots that take a period each. Within a period, slots end at the times given by ends.
 type engines struct {
 	slots  int
 	period time.Duration
 	ends   func(slot int) time.Duration // from 0 to period
 }
 
-// together: the slots were taken together, so they end together, within one part in a hundred.
+// together: the slots were taken together, so they end together, within one percent.
 func together(slots int, period time.Duration, draw *rand.Rand) engines {
 	return engines{slots, period, func(int) time.Duration { return time.Duration(draw.Int64N(int64(period)/100 + 1)) }}
 }
@@ -39,7 +39,7 @@ func steady(slots int, period time.Duration) engines {
 	return engines{slots, period, func(slot int) time.Duration { return period * time.Duration(slot) / time.Duration(slots) }}
 }
 
-// drain lets a queue that never empties drain through e for some periods, and calls each before and after every release.
+// drain drains a queue that never empties through e for some periods, and calls each before and after every release.
 func (e engines) drain(p *pace, now time.Time, periods int, each func(now time.Time)) time.Time {
 	for range periods {
 		var ends []time.Duration
@@ -58,15 +58,15 @@ func (e engines) drain(p *pace, now time.Time, periods int, each func(now time.T
 	return now.Add(e.period)
 }
 
-// wanted returns when the median client should come back: when the queue has drained, and no later than twice that, or
-// within the schedule's own limits. The least is 0.7 of it, since some of those that end together have ended.
+// wanted returns the bounds for the median client's return: between the drain time of the queue and twice that, or
+// within the schedule's own limits. The least is 0.7 of the drain time, since some slots that end together have ended.
 func wanted(waiting int, e engines) (least, most time.Duration) {
 	drain := time.Duration(waiting) * e.period / time.Duration(e.slots)
 	return min(max(placeFirst, drain*7/10), placeLast/2), min(max(placeEnd, 3*drain), placeLast)
 }
 
-// Whether slots end one by one or all together, clients are told when the queue will have drained, whenever they ask:
-// 64 slots of 10 s drain 1,500 waiters in 234 s, and a client that is told 1 s comes 200 times too early.
+// Whether slots end one by one or together, clients are always told the time at which the queue will have drained: 64
+// slots of 10 s drain 1,500 waiters in 234 s, and a client told 1 s comes back 200 times too early.
 func TestPaceIsReleasesOverTime(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -94,7 +94,7 @@ func TestPaceIsReleasesOverTime(t *testing.T) {
 	}
 }
 
-// Idle time is no draining, and of what was before it little counts once requests are released again.
+// Idle time does not count as draining. Once requests are released again, the time before counts little.
 func TestPaceAfterIdleness(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	for _, e := range []engines{together(64, 10*time.Second, draw), steady(64, 10*time.Second)} {
@@ -121,7 +121,7 @@ func TestPaceAfterIdleness(t *testing.T) {
 	}
 }
 
-// Slots that come or go, by a reload or with their endpoints, change the pace at once.
+// Added or removed slots, by a reload or with their endpoints, change the pace at once.
 func TestPaceAfterAChangeOfSlots(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	for _, e := range []engines{together(64, 10*time.Second, draw), steady(64, 10*time.Second)} {
@@ -148,7 +148,7 @@ func TestPaceAfterAChangeOfSlots(t *testing.T) {
 	}
 }
 
-// Engines that release nothing any more are seen before they do: each slot is held for as long as that at least.
+// Engines without releases are noticed before the next release: each slot is held at least that long.
 func TestPaceOfAStall(t *testing.T) {
 	var p pace
 	now := time.Now()
@@ -166,7 +166,7 @@ func TestPaceOfAStall(t *testing.T) {
 	}
 }
 
-// Whatever the times and capacities, also clocks that go back, nothing overflows.
+// Nothing overflows for any times and capacities, including clocks that go back.
 func TestPaceHasBounds(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

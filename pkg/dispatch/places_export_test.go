@@ -1,6 +1,6 @@
 package dispatch
 
-// PlacesOf returns how many places the failures of a tenant hold at an endpoint, or anywhere, as its caps count them.
+// PlacesOf returns the number of slots held by a tenant's failures at an endpoint, or anywhere, as counted by its caps.
 func (m *Machine) PlacesOf(tenant string, e Endpoint) (n int) {
 	if t := m.flows.known[tenant]; t != nil && e == NoEndpoint {
 		return int(t.places)

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// clients are the places of one pool, with the last one of each flow.
+// clients are the retry places of one pool, with each flow's last one.
 type clients struct {
 	places
 	told map[string]*time.Time
 }
 
-// rejected returns when a client of a flow is told to come back.
+// rejected returns the retry time given to a client of a flow.
 func (c *clients) rejected(now time.Time, flow string, s schedule) time.Duration {
 	return c.take(now, c.flow(flow), s)
 }
@@ -30,9 +30,9 @@ func (c *clients) flow(name string) *time.Time {
 	return c.told[name]
 }
 
-// Whatever the queue, the pace and the history: nobody is told less than 1 s or more than 50 s (the Node client of
-// OpenAI sleeps as long as it is told, Vercel's and litellm ignore 60 s and more), nor more than twice what the queue
-// needs to drain, and a crowd is not told the same.
+// For any queue, pace and history, clients are told 1 s to 50 s (OpenAI's Node client sleeps for the whole time,
+// Vercel's and litellm ignore 60 s and more), at most twice the drain time of the queue, and different times in a
+// crowd.
 func TestTimesToldAreBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -66,8 +66,8 @@ func TestTimesToldAreBounded(t *testing.T) {
 	}
 }
 
-// A crowd of 1,000 clients that are rejected at one moment comes back one by one, a few at most within the same 10 ms, and
-// none before the queue has drained: whatever the reason, of one flow or many, with a rate that is known or not.
+// A crowd of 1,000 clients rejected at one moment comes back one by one, at most a few within the same 10 ms, and none
+// before the queue has drained: for every reason, one flow or many, and a known or unknown rate.
 func TestACrowdComesBackOneByOne(t *testing.T) {
 	now := time.Now()
 	var steady pace
@@ -121,8 +121,8 @@ func TestACrowdComesBackOneByOne(t *testing.T) {
 	}
 }
 
-// 200 rejections of one burst get 200 different moments between the time that the queue needs to drain and twice that.
-// Moments of different flows are spaced as the queue drains.
+// 200 rejections of one burst get 200 different moments between the queue's drain time and twice that. Moments of
+// different flows are spaced at the drain rate.
 func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
 	for _, flows := range []int{1, 200} {
 		var s pace
@@ -150,8 +150,8 @@ func TestBurstOfRejectionsIsSpreadAtTheDrainRate(t *testing.T) {
 	}
 }
 
-// However often a flow is rejected, and comes back early, another one's first rejection is told when the queue has drained,
-// or one place later.
+// However often a flow is rejected, or comes back early, another flow's first rejection is told the drain time, or one
+// place later.
 func TestNoFlowPushesBackAnother(t *testing.T) {
 	for _, own := range []bool{false, true} { // for lack of room in the queue, and because it is full itself
 		var s pace

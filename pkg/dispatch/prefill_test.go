@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// apart is a pool with prefill engines to which anything happens.
+// apart is a pool with prefill engines for random events.
 type apart struct {
 	*testing.T
 	random    *rand.Rand
@@ -27,7 +27,7 @@ type apart struct {
 	trace     []string
 }
 
-// reader is a request, and what the engines have of its prompt.
+// reader is a request, and the cached parts of its prompt at the engines.
 type reader struct {
 	w      dispatch.Waiter
 	prompt int64 // 0: unknown
@@ -44,9 +44,9 @@ const (
 
 func (r *reader) unread(e scheduling.EndpointID) int64 { return max(1, r.prompt-r.cached[e]) }
 
-// TestBothPlacesOrNeither checks after each of many random events that a long prompt has a place at a prefill engine exactly
-// if it has one at a decode engine, until it is read; that no prefill engine gets more than one prompt beyond its bound; that
-// nothing waits for which there is room; and that all places are given back at the end.
+// TestBothPlacesOrNeither checks after each of many random events: until it is read, a long prompt has a place at a
+// prefill engine exactly if it has one at a decode engine; no prefill engine exceeds its bound by more than one prompt;
+// no request with room waits; and all places are returned at the end.
 func TestBothPlacesOrNeither(t *testing.T) {
 	runs, events := 40, 400
 	if testing.Short() {
@@ -222,7 +222,7 @@ func (x *apart) anyInFlight() *reader {
 	return some[x.random.IntN(len(some))]
 }
 
-// settleVerdicts looks at those that have got their places in this event.
+// settleVerdicts handles the requests that got their places in this event.
 func (x *apart) settleVerdicts() {
 	anyReads := slices.ContainsFunc(x.pool, func(e scheduling.Endpoint) bool { return e.Ready && e.Work == scheduling.WorkPrefill })
 	for _, r := range x.requests {

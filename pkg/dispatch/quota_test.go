@@ -13,7 +13,7 @@ func metersAda(c *Config) {
 	c.Quotas.Tenants = map[string]quota.Limit{"ada": {Tokens: 100, Window: time.Minute}}
 }
 
-// uses lets a request of a tenant come, whose flow has its name, with so many tokens.
+// uses makes a request with these tokens arrive, of a tenant and its flow of the same name.
 func (b *bench) uses(tier int, tenant string, tokens int64, want Stage) *Waiter {
 	b.t.Helper()
 	w := new(Waiter)
@@ -24,7 +24,7 @@ func (b *bench) uses(tier int, tenant string, tokens int64, want Stage) *Waiter 
 	return w
 }
 
-// left checks what is left of ada's quota, by an arrival that asks for too much.
+// left checks the rest of ada's quota, by an arrival that asks for too much.
 func (b *bench) left(want int64) {
 	b.t.Helper()
 	w := b.uses(0, "ada", 101, StageEnded)
@@ -33,8 +33,8 @@ func (b *bench) left(want int64) {
 	}
 }
 
-// A tenant without room in its quota ends at its arrival, told when there will be room. It takes no place in the queue, and
-// nobody else notices.
+// A request without room in its tenant's quota ends at its arrival, and is told when there will be room. It takes no
+// place in the queue, and affects no other request.
 func TestQuota(t *testing.T) {
 	b := newBench(t, []int{1}, metersAda)
 	first := b.uses(0, "ada", 60, StageSent)
@@ -60,8 +60,8 @@ func TestQuota(t *testing.T) {
 	b.nothing("at the end")
 }
 
-// The tokens are taken back of a request whose decision panics, and of one that is drained. (testdata/quota-refunds.txt has the
-// other ends.)
+// The tokens are returned for a request whose decision panics, and for a drained one. (testdata/quota-refunds.txt has
+// the other ends.)
 func TestQuotaOfRequestsThatAreNotServed(t *testing.T) {
 	b := newBench(t, []int{1}, metersAda)
 	b.fleet.sick = true
@@ -77,7 +77,7 @@ func TestQuotaOfRequestsThatAreNotServed(t *testing.T) {
 	}
 }
 
-// At its end a request counts with what it has used. If that is not known, its estimate stays. Another end counts nothing.
+// At its end a request counts its actual use. If that is unknown, its estimate stays. A second end has no effect.
 func TestQuotaIsTruedUp(t *testing.T) {
 	b := newBench(t, []int{9}, func(c *Config) { metersAda(c); perBackend(c, 9, 9) })
 	b.fleet.scene = &scene{lower: 9, upper: 9}

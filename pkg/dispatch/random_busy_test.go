@@ -14,12 +14,13 @@ import (
 
 // With classes that have busy rules and limits by worker, these hold beside the other properties:
 //
-//   - No request goes, waited for or not, while the endpoints that it may use are too busy for its class: while enough of
-//     them have more tokens of prompts to read than the threshold, or than the fraction of their batches. A prompt counts
-//     from the placement to the first token, or to the end of an answer whose first token nobody sees.
-//   - No other class, and nobody in another lane, waits for what is blocked.
-//   - A request is rejected by a limit of its class exactly if it would wait, and as many requests, raw tokens or cached
-//     tokens wait in its class and tier as its endpoints allow, ready or not. The first of these limits is named.
+//   - No request goes, with or without waiting, while its endpoints are too busy for its class: while enough of them
+//     have more unread prompt tokens than the threshold, or than the fraction of their batches. A prompt counts from
+//     the placement to the first token, or to the end of the answer if its first token is not seen.
+//   - No other class, and no request in another lane, waits for a blocked one.
+//   - A request is rejected by a limit of its class exactly if it would wait, and its class and tier have reached the
+//     limit of waiting requests, raw tokens or cached tokens for its endpoints, ready or not. The first of these limits
+//     is named.
 
 // TestRandomBusyClasses plays scenes of such classes.
 func TestRandomBusyClasses(t *testing.T) {
@@ -95,7 +96,7 @@ func (o *world) hasBusyRules() bool {
 	})
 }
 
-// readsAt notes what a request counts that is placed at an endpoint.
+// readsAt notes the count of a request placed at an endpoint.
 func (o *world) readsAt(r *request, e scheduling.EndpointID) {
 	r.reads = 0
 	if known := r.query.Ratings(); known != nil && known.Prompt > 0 && (known.Watched || o.hasBusyRules()) {
@@ -103,7 +104,7 @@ func (o *world) readsAt(r *request, e scheduling.EndpointID) {
 	}
 }
 
-// toRead is the number of tokens of prompts that an endpoint has to read.
+// toRead returns the number of unread prompt tokens at an endpoint.
 func (o *world) toRead(e scheduling.EndpointID) (n int64) {
 	for _, r := range o.running {
 		if r.at == e {
@@ -152,7 +153,7 @@ func (o *world) blocked(r *request) bool {
 	return busy > 0 && int64(busy)*1_000_000 >= ratio*int64(of)
 }
 
-// prompt is what a request says of its prompt.
+// prompt has a request's data on its prompt.
 func (r *request) prompt() fairqueue.Prompt {
 	known := r.query.Ratings()
 	if known == nil {

@@ -11,7 +11,7 @@ import (
 
 // Changes of the pool and of the configuration.
 
-// mends makes the pool whole at the end, so that whoever waits can go.
+// mends restores the whole pool at the end, so every waiting request can go.
 func (x *run) mends() {
 	pool := slices.Clone(x.scene.pool)
 	for i := range pool {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// illness says how the engines of a scene fail; nil: they do not, and there are no circuits.
+// illness describes the failures of a scene's engines; nil: no failures and no circuits.
 type illness struct {
 	broken [mostEndpoints]spell // when each engine answers 500
 	busy   [mostEndpoints]int   // of a hundred answers, those that are 429 with Retry-After
@@ -81,9 +81,9 @@ func (x *run) answer(r *request) dispatch.Answer {
 	return a
 }
 
-// looksAtEngines learns how the engines are after an event. Until the event is over an endpoint counts as having as much
-// withheld as it had before or has after it: for a request that goes whichever is less, and none if it got its trial; for one
-// that could have gone whichever is more.
+// looksAtEngines reads the engines' states after an event. During the event, the withheld stock of an endpoint is that
+// before or after it: for a request that goes the lesser of both, and 0 for its trial; for a request that could have
+// gone the greater.
 func (x *run) looksAtEngines() {
 	if x.scene.illness == nil {
 		return
@@ -110,7 +110,7 @@ func (x *run) couldHaveGone(r *request) bool {
 	return x.mayGo(r, false)
 }
 
-// isTried reports whether a request has gone to an endpoint in this event, of which nothing is known yet.
+// isTried reports whether a request, still without a known answer, has gone to an endpoint in this event.
 func (x *run) isTried(e scheduling.EndpointID) bool {
 	for r := range x.all() {
 		if (r.phase == coming || r.phase == waiting) && r.w.Lease() != nil && r.w.Lease().Endpoint() == e {
@@ -123,7 +123,7 @@ func (x *run) isTried(e scheduling.EndpointID) bool {
 // isShut reports whether an engine gets no requests, or only a trial.
 func isShut(s *dispatch.EngineState) bool { return s.Circuit != stock.CircuitClosed || s.Busy }
 
-// circuits checks what a user expects of circuits after an event.
+// circuits checks the documented behavior of circuits after an event.
 func (x *run) circuits() {
 	if x.scene.illness == nil {
 		return
@@ -199,7 +199,7 @@ func (x *run) circuitAt(e scheduling.EndpointID) {
 	}
 }
 
-// mended checks that a minute after the end no failure holds anything.
+// mended checks that a minute after the end no failure holds a slot.
 func (x *run) mended() {
 	x.now = x.now.Add(time.Minute)
 	x.m.Advance(x.now)
@@ -216,7 +216,7 @@ func (x *run) mended() {
 	}
 }
 
-// places are those that failures of the request's tenant hold at an endpoint, or anywhere.
+// places returns the number of slots held by failures of the request's tenant at an endpoint, or anywhere.
 func (o *world) places(r *request, e scheduling.EndpointID) int {
 	if o.m == nil {
 		return 0

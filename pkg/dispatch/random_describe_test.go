@@ -11,7 +11,7 @@ import (
 
 // Scenes in words.
 
-// String describes the scene as one would a bug: what is configured, who sends, and what changes.
+// String describes the scene like a bug report: the configuration, the senders, and the changes.
 func (s *scene) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "for %v, with %s\n", s.length, describeConfig(s.config))

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// rates says of some requests what each endpoint has cached of their prompts.
+// rates gives some requests ratings: the cached part of their prompt at each endpoint.
 func (x *run) rates(r *request) {
 	random := rand.New(rand.NewPCG(x.scene.seed, uint64(r.load.id)<<32|uint64(r.number)|1<<62))
 	if chance(random, 20) {
@@ -25,7 +25,7 @@ func (x *run) rates(r *request) {
 	r.query.Rate(known)
 }
 
-// overtakes checks whom a request has overtaken when it is released.
+// overtakes checks the requests overtaken by a released one.
 func (x *run) overtakes(r *request, promoted bool) {
 	var line []*request // those before it in its line
 	for _, o := range x.waiting {
@@ -75,8 +75,8 @@ func (x *run) overtakes(r *request, promoted bool) {
 	}
 }
 
-// gains reports whether so much can be saved by the placement of a request: no more than the one whose turn it is could
-// have lost.
+// gains reports whether the placement of a request can save this much: at most the possible loss of the request whose
+// turn it is.
 func (x *run) gains(r *request, saved int64) bool {
 	known := r.query.Ratings()
 	most := int64(4000)
@@ -107,7 +107,7 @@ func (x *run) oneLine(a, b *request) bool {
 		(a.load.flow == b.load.flow || q.Discipline == fairqueue.OneFlow)
 }
 
-// isConfigured reports whether a class is, so that its order is known.
+// isConfigured reports whether a class is configured, so its order is known.
 func (x *run) isConfigured(class string) bool {
 	list := x.config.Queue.Classes
 	return len(list) == 0 && class == "" || slices.ContainsFunc(list, func(c fairqueue.ClassConfig) bool { return c.Name == class })

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A request ends once, with a true outcome, and its client is told the right time to come back.
+// A request ends once, with the right outcome, and its client gets the right retry time.
 
-// rejected follows the end of a request without a lease, and checks what its client is told.
+// rejected handles the end of a request without a lease, and checks the retry time for its client.
 func (x *run) rejected(r *request) {
 	if r.w.Stage() != dispatch.StageEnded || r.phase == ended {
 		x.failf("outcome: %v ends twice, or has not ended", r)
@@ -47,7 +47,7 @@ func (x *run) toldRightly(r *request) {
 	}
 }
 
-// endsRightly checks that the outcome is true.
+// endsRightly checks the outcome.
 func (x *run) endsRightly(r *request, waited bool) {
 	q := &x.config.Queue
 	flow, tier := 0, 0
@@ -113,7 +113,7 @@ func (x *run) userIsFull(r *request) bool {
 	return n >= x.config.Queue.ByLevel[1].Capacity
 }
 
-// takesAnybody reports whether an endpoint that the request may use is ready and below its limit of requests.
+// takesAnybody reports whether one of the request's endpoints is ready and below its limit of requests.
 func (x *run) takesAnybody(r *request) bool {
 	for i := range x.pool {
 		e := &x.pool[i]

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// smallerThan are scenes that are a little smaller than s, those first that are much smaller.
+// smallerThan returns scenes smaller than s, the much smaller ones first.
 func smallerThan(s *scene) (all []*scene) {
 	add := func(change func(*scene)) {
 		c := *s

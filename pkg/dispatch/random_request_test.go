@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// request is one request with what is to become of it, and what the test knows of it.
+// request is one request with its plan, and the test's data on it.
 type request struct {
 	w      dispatch.Waiter
 	load   *load
@@ -56,7 +56,7 @@ const (
 	ended
 )
 
-// plan is what becomes of a request, whatever happens to others.
+// plan is the fate of a request, independent of others.
 type plan struct {
 	cost, actual         fairqueue.Cost // as estimated, and as it turns out
 	tokens, actualTokens stock.Tokens
@@ -149,7 +149,7 @@ func (r *request) due() time.Time {
 	return r.expires
 }
 
-// final is what the request is charged in the end.
+// final returns the request's final charge.
 func (r *request) final() fairqueue.Cost {
 	switch {
 	case r.abandons:

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// follow hears the verdicts of an event in their order, and checks each of them by what was known just before it. own is
-// the arrival that the event is about, or nil.
+// follow reads the verdicts of an event in order, and checks each against the state just before it. own is the event's
+// arrival, or nil.
 func (x *run) follow(own *request) {
 	x.looksAtEngines()
 	var heard []*request
@@ -63,7 +63,7 @@ func (x *run) follow(own *request) {
 	}
 }
 
-// losers are those who have lost their leases.
+// losers returns the requests that have lost their leases.
 func (x *run) losers(heard []*request) (losers []*request) {
 	for _, r := range x.running {
 		switch r.w.Stage() {
@@ -79,7 +79,7 @@ func (x *run) losers(heard []*request) (losers []*request) {
 	return losers
 }
 
-// loses takes the lease of one who was preempted. Whether it was sent says what becomes of it.
+// loses takes the lease of a preempted request. Its fate depends on whether it was sent.
 func (x *run) loses(r *request) {
 	if r.streams || r.promoted || r.passesOn {
 		x.failf("preemption: %v loses its lease: streaming %t, promoted %t, passed on %t", r, r.streams, r.promoted, r.passesOn)
@@ -101,7 +101,7 @@ func (x *run) loses(r *request) {
 	}
 }
 
-// preempted: the lease went to one of a higher tier, and the endpoint with it.
+// preempted: the lease and its endpoint went to a request of a higher tier.
 func (x *run) preempted(r *request, at dispatch.Endpoint, heard []*request, own *request) {
 	for _, taker := range append(heard, own) {
 		if taker != nil && taker != r && taker.phase == running && taker.at == at && x.above(taker, r) {
@@ -113,8 +113,8 @@ func (x *run) preempted(r *request, at dispatch.Endpoint, heard []*request, own 
 	x.failf("preemption: %v lost its lease at %d, and nobody of a higher tier has it", r, at)
 }
 
-// admitted checks the decision on an arrival. preempts means that somebody has lost a lease. mustGo means that nobody
-// stands before it and that there is room.
+// admitted checks the decision on an arrival. preempts means that another request has lost a lease. mustGo means that
+// no request is before it and that there is room.
 func (x *run) admitted(r *request, preempts bool) (mustGo bool) {
 	free := !x.config.Enabled || r.passesOn
 	var before *request // somebody who waits and goes before it
@@ -173,7 +173,7 @@ func (x *run) starves(r *request) bool {
 	return true // of a tier that drains, of which the threshold is not known any more
 }
 
-// lands checks where a request goes.
+// lands checks the destination of a request.
 func (x *run) lands(r *request) {
 	e := x.endpoint(r.w.Granted().Endpoint())
 	if e == nil || !x.serves(r, e) {
@@ -259,7 +259,7 @@ func (x *run) linesByArrival(r *request) bool {
 	return len(x.config.Queue.Classes) == 0 && r.class == "" && x.config.Queue.Order == fairqueue.FCFS
 }
 
-// mayPromote checks that a promotion is allowed: somebody of its tier is starved, and the promoted leases are few.
+// mayPromote checks that a promotion is allowed: its tier has a starved waiter, and the promoted leases are few.
 func (x *run) mayPromote(r *request) {
 	if !slices.ContainsFunc(x.waiting, func(o *request) bool { return o.w.Tier() == r.w.Tier() && x.starves(o) }) {
 		x.failf("promotion: %v is promoted, and nobody of its tier is starved for whom there is room", r)
@@ -299,7 +299,7 @@ func (x *run) goes(r *request) {
 	x.goesOn(r)
 }
 
-// rules checks the state between two events: the accounts, and that everybody who waits has a reason to.
+// rules checks the state between two events: the accounts, and that every waiting request has a reason to wait.
 func (x *run) rules() {
 	x.accounts()
 	for _, r := range x.waiting {
@@ -371,7 +371,7 @@ func (x *run) waitsRightly(r *request) {
 	}
 }
 
-// isAtRest checks that nothing is left when everybody has gone.
+// isAtRest checks that all accounts are empty after the last request.
 func (x *run) isAtRest() {
 	s := x.m.State()
 	if len(x.waiting)+len(x.running)+s.Queued+s.Stock+int(s.Tokens)+s.LiveFlows+s.PromotedHeld+s.Flows+x.board.Total() != 0 {
@@ -392,7 +392,7 @@ func (x *run) isAtRest() {
 	}
 }
 
-// all are all requests that have come, in no particular order.
+// all returns all arrived requests, in no particular order.
 func (x *run) all() func(yield func(*request) bool) {
 	return func(yield func(*request) bool) {
 		for _, r := range x.owners {

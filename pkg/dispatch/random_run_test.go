@@ -18,7 +18,7 @@ import (
 
 var dawn = time.Unix(1_000_000_000, 0)
 
-// run is one life of a machine, with all that its callers do: streams, clients, the timer.
+// run is one life of a machine, with all its callers: streams, clients, the timer.
 type run struct {
 	world
 	scene     *scene
@@ -43,7 +43,7 @@ type run struct {
 	traces    bool
 }
 
-// tallies say what a run has met.
+// tallies count the cases that a run has covered.
 type tallies struct {
 	requests, grants, bypasses, preemptions, promotions, rejections, regroupings, turns int
 	windows, comparedWFQ, comparedVTC                                                   int // of shares
@@ -59,13 +59,13 @@ type broken struct{ error }
 // failf ends the run: a property does not hold. Its name comes first.
 func (x *run) failf(format string, of ...any) { panic(broken{fmt.Errorf(format, of...)}) }
 
-// in does something after a time.
+// in schedules an action after a time.
 func (x *run) in(d time.Duration, do func()) {
 	x.order++
 	x.agenda.Push(&action{at: x.now.Add(d), order: x.order, do: do})
 }
 
-// play lives through a scene; the error is the first property that does not hold.
+// play runs a scene; the error is the first violated property.
 func play(s *scene, traces bool) (x *run, err error) {
 	x = &run{scene: s, owners: map[*dispatch.Waiter]*request{}, sent: map[int]int{}, traces: traces}
 	defer func() {
@@ -120,7 +120,7 @@ func (x *run) starts(l *load) {
 	}
 }
 
-// sendsOn sends one request, and the next after a pause, whatever becomes of it.
+// sendsOn sends one request, and after a pause the next, independent of the first one's fate.
 func (x *run) sendsOn(l *load) {
 	if r := x.sends(l); r != nil {
 		x.in(max(r.pause, time.Millisecond), func() { x.sendsOn(l) })
@@ -154,7 +154,7 @@ func (x *run) ends(r *request) {
 	x.in(pause, func() { x.sends(r.load) })
 }
 
-// step does what is due next: an action, or what the machine has asked to be called for.
+// step does the next due action, or advances the machine.
 func (x *run) step() {
 	in, asks := x.m.Next(x.now)
 	at := x.now.Add(in)
@@ -182,7 +182,7 @@ func (x *run) note(format string, of ...any) {
 	}
 }
 
-// event is an event with what its caller has to do. effect is what the event itself does to those who are known.
+// event is an event with its caller's duties. effect is the event's direct effect on known requests.
 func (x *run) event(what string, happens, effect func()) {
 	x.note("%s", what)
 	happens()
@@ -205,7 +205,7 @@ func (x *run) event(what string, happens, effect func()) {
 	x.rules()
 }
 
-// arrives lets a request come.
+// arrives makes a request arrive.
 func (x *run) arrives(r *request) {
 	q, err := x.scheduler.Prepare(x.snapshot, r.load.ask)
 	if err != nil {
@@ -265,7 +265,7 @@ func (x *run) arrives(r *request) {
 	}
 }
 
-// expiry is when a request's time in the queue is over.
+// expiry returns the end of a request's time in the queue.
 func (x *run) expiry(r *request) {
 	ttl := x.config.Queue.QueueTTL
 	for _, t := range x.config.Queue.Tiers {
@@ -279,7 +279,7 @@ func (x *run) expiry(r *request) {
 	}
 }
 
-// refuses is the end of a request that no endpoint can ever serve.
+// refuses ends a request that no endpoint can ever serve.
 func (x *run) refuses(r *request, o dispatch.Outcome) {
 	retry := x.m.Refuse(x.now, o)
 	if o == dispatch.OutcomeNoEndpoint && (retry < time.Second || retry > 2*time.Second) {
@@ -293,7 +293,7 @@ func (x *run) refuses(r *request, o dispatch.Outcome) {
 	}
 }
 
-// goesOn is what a granted request does: its stream is told, its answer begins and ends.
+// goesOn plays a granted request: its stream is told, its answer begins and ends.
 func (x *run) goesOn(r *request) {
 	life := r.lives
 	same := func() bool { return r.phase == running && r.lives == life }
@@ -391,7 +391,7 @@ func (x *run) goesOn(r *request) {
 
 func (x *run) endpointAt(i int) *scheduling.Endpoint { return &x.pool[i%len(x.pool)] }
 
-// waits enters a request into the list of those who wait, in its place.
+// waits inserts a request into the list of waiting ones, in its place.
 func (x *run) waits(r *request) {
 	r.phase = waiting
 	at, _ := slices.BinarySearchFunc(x.waiting, r, func(a, b *request) int { return int(a.w.Number()) - int(b.w.Number()) })

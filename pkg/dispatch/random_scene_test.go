@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// scene is what one random machine goes through. Everything in it can be left out or made smaller without changing what
-// the rest does: each request is made from the seed, its load and its number alone. So a failing scene can be reduced.
+// scene is the input of one random machine. Every part can be omitted or made smaller without changing the rest: each
+// request depends only on the seed, its load and its number. So a failing scene can be reduced.
 type scene struct {
 	seed    uint64
 	config  dispatch.Config
@@ -30,7 +30,7 @@ type scene struct {
 	length  time.Duration // after it no client sends any more
 }
 
-// load is one population of clients that send alike.
+// load is one population of equal clients.
 type load struct {
 	id        int
 	tier      string
@@ -50,7 +50,7 @@ type load struct {
 	fates     fates
 }
 
-// estimates is how costs are estimated.
+// estimates is the way costs are estimated.
 type estimates uint8
 
 const (
@@ -59,7 +59,7 @@ const (
 	greedy           // the fourfold
 )
 
-// fates are how many requests of a hundred meet each fate.
+// fates are the percentages of requests that meet each fate.
 type fates struct {
 	leave    int // the client leaves while it waits
 	abandon  int // the client leaves when its request is granted and the destination not yet sent
@@ -90,7 +90,7 @@ const (
 // some returns an element of a list.
 func some[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// chance is true in so many of a hundred cases.
+// chance is true with this percentage.
 func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
 
 // newScene makes the scene of a seed.
@@ -170,9 +170,9 @@ func (s *scene) shareFairly(r *rand.Rand) {
 	}
 }
 
-// contend makes some loads compete for the same engines as long as the scene lasts, in one tier, with clients enough to wait
-// always. The first two do so in one class as well; the others, where there are classes, in any. What the rest of the
-// loads does, it does elsewhere or in between.
+// contend makes some loads compete for the same engines during the whole scene, in one tier, with enough clients to
+// wait always. The first two also share a class; the others may be in any class. The remaining loads use other engines,
+// or send in between.
 func (s *scene) contend(r *rand.Rand) {
 	first := &s.loads[0]
 	names := strings.Fields(classNames)
@@ -248,7 +248,7 @@ func firstConfig(r *rand.Rand) dispatch.Config {
 	return randomConfig(r, cfg)
 }
 
-// randomConfig is base with other values wherever they may change at run time.
+// randomConfig is base with other values for all fields that may change at run time.
 func randomConfig(r *rand.Rand, base dispatch.Config) dispatch.Config {
 	cfg := dispatch.DefaultConfig()
 	q := &cfg.Queue

@@ -33,7 +33,7 @@ type sharerKey struct {
 	depth               int
 }
 
-// sharer is one that shares.
+// sharer is a flow or class that shares.
 type sharer struct {
 	key      sharerKey
 	weight   float64
@@ -57,7 +57,7 @@ type seat struct {
 	elsewhere float64 // what it had been charged elsewhere when it began to wait here
 }
 
-// charge is what a request has charged one sharer.
+// charge is a request's charge to one sharer.
 type charge struct {
 	seat   *seat
 	weight float64
@@ -75,8 +75,8 @@ type window struct {
 
 func newShares(x *run) *shares { return &shares{run: x, sharers: map[sharerKey]*sharer{}} }
 
-// reset begins anew at a reload, which may change weights and classes. What was charged before it, at the old weights,
-// still tells who goes first.
+// reset starts anew at a reload, which may change weights and classes. Charges before it, at the old weights, still
+// decide the order.
 func (s *shares) reset() {
 	before := s.sharers
 	if s.before != nil {
@@ -199,7 +199,7 @@ func (s *shares) seat(key sharerKey, lane string) *seat {
 	return seat
 }
 
-// far is what the sharer was charged elsewhere.
+// far returns the sharer's charge elsewhere.
 func (p *seat) far() float64 { return p.of.all - p.all }
 
 // most is the largest cost over weight of a request; of one that was at a cap twice that, since it may be behind by one then.
@@ -210,7 +210,7 @@ func (p *seat) most() float64 {
 	return p.of.largest
 }
 
-// total is all that may count here of what the sharer was charged.
+// total returns the sharer's charge as far as it may count here.
 func (p *seat) total() float64 { return p.here + p.far() }
 
 // pays charges a sharer, or corrects a charge.
@@ -263,7 +263,7 @@ func (s *shares) mayBePreempted(r *request) bool {
 	return false
 }
 
-// known corrects the charges of a request to what it has cost.
+// known corrects the charges of a request to its actual cost.
 func (s *shares) known(r *request) {
 	s.corrects(r, r.actual)
 	if !r.grows || r.phase == ended || r.early {
@@ -271,7 +271,7 @@ func (s *shares) known(r *request) {
 	}
 }
 
-// refunded takes back what a request was charged.
+// refunded returns a request's charges.
 func (s *shares) refunded(r *request) {
 	s.corrects(r, 0)
 	s.forgets(r)
@@ -301,7 +301,7 @@ func (s *shares) outOfTurn(r *request) {
 	}
 }
 
-// observe looks who waits for what and may go, and ends and begins intervals.
+// observe finds the waiting sharers that may go, and ends and begins intervals.
 func (s *shares) observe() {
 	s.now++
 	var able []*seat
@@ -392,7 +392,7 @@ func (f *sharer) ahead(x *run) float64 {
 	return float64(x.config.Queue.LocalityQuantum) / f.weight
 }
 
-// difference is by how much each is ahead of the other.
+// difference returns the lead of each over the other.
 func (w *window) difference() [2]float64 {
 	return [2]float64{w.a.here - w.b.total(), w.b.here - w.a.total()}
 }

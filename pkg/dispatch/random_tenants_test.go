@@ -64,7 +64,7 @@ func tenantsScene(seed uint64) *scene {
 // roleNames are the roles.
 var roleNames = []string{"s", "t", "u"}
 
-// whose is the tenant of a request, or its user where tenants have users: a role is theirs.
+// whose returns the owner of a request's role: the tenant, or the user if tenants have users.
 func (o *world) whose(r *request) string {
 	if o.config.Queue.Levels < 2 {
 		return r.load.flow
@@ -86,7 +86,7 @@ func (o *world) isHere(whose string) bool {
 	return slices.ContainsFunc(o.waiting, of) || slices.ContainsFunc(o.running, of)
 }
 
-// mostOf is how many leases the tenant of a request may have in total; 0: any number.
+// mostOf returns the cap on the leases of a request's tenant; 0: none.
 func (o *world) mostOf(r *request) int {
 	if o.config.Queue.Levels > 1 {
 		return o.config.MaxInFlightPerFlow
@@ -124,18 +124,18 @@ func (x *run) comes(r *request) {
 	x.spells[whose] = append(x.spells[whose], r.path().Role)
 }
 
-// counted is what counts against a tenant's quota from some time on.
+// counted is a use of a tenant's quota from some time on.
 type counted struct {
 	at     time.Time
 	tokens int64
 }
 
-// uses is what a request is estimated to use of a quota, and usesIndeed what it uses.
+// uses is a request's estimated use of a quota, and usesIndeed its actual use.
 func (r *request) uses() int64 { return 2 * int64(r.cost) }
 
 func (r *request) usesIndeed() int64 { return 2 * int64(r.actual) }
 
-// countedIn is what counts against a tenant's quota in a window of this length up to a time.
+// countedIn returns the use of a tenant's quota in a window of this length up to a time.
 func (x *run) countedIn(tenant string, at time.Time, window time.Duration) (n int64) {
 	for _, c := range x.counted[tenant] {
 		if c.at.Add(window).After(at) {
@@ -145,7 +145,7 @@ func (x *run) countedIn(tenant string, at time.Time, window time.Duration) (n in
 	return n
 }
 
-// meters checks what the quota of an arrival's tenant says.
+// meters checks an arrival against its tenant's quota.
 func (x *run) meters(r *request) {
 	tenant, ended, o := x.countsFor(r), r.w.Stage() == dispatch.StageEnded, r.w.Outcome()
 	refused := ended && o == dispatch.OutcomeQuotaExceeded
@@ -185,7 +185,7 @@ func (x *run) meters(r *request) {
 	}
 }
 
-// used tells what a request has used, twice: only the first time counts.
+// used reports a request's use, twice: only the first report counts.
 func (x *run) used(r *request, l *dispatch.Lease) {
 	if r.counted == nil || r.never {
 		return
@@ -199,14 +199,14 @@ func (x *run) used(r *request, l *dispatch.Lease) {
 	}
 }
 
-// unmeters takes back what a request counts that was not served.
+// unmeters returns the quota of a request that was not served.
 func (x *run) unmeters(r *request) {
 	if r.counted != nil {
 		r.counted.tokens = 0
 	}
 }
 
-// weightWith is the weight with which a request comes to a sharer.
+// weightWith returns the weight that a request brings to a sharer.
 func (s *shares) weightWith(key sharerKey, r *request) float64 {
 	q := &s.run.config.Queue
 	of := func(w fairqueue.Weight) float64 { return float64(w) / float64(fairqueue.WeightOne) }

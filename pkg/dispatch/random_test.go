@@ -22,9 +22,9 @@ var (
 	randomQuick = flag.Bool("random.quick", false, "TestRandomMachines does not reduce a scene that fails")
 )
 
-// TestRandomMachines plays random scenes, and checks in each what a user would state: see random_rules_test.go,
-// random_outcomes_test.go and random_shares_test.go. A scene that fails is reduced before it is told. In many scenes each
-// property has something to hold of.
+// TestRandomMachines plays random scenes, and checks in each the properties that users rely on: see
+// random_rules_test.go, random_outcomes_test.go and random_shares_test.go. A failing scene is reduced before it is
+// reported. Each property applies in many scenes.
 func TestRandomMachines(t *testing.T) {
 	runs := *randomRuns
 	total := playScenes(t, runs, newScene)
@@ -81,8 +81,8 @@ func TestRandomRegroupings(t *testing.T) {
 	}
 }
 
-// TestRandomMatches plays scenes in which engines have cached prompts, and requests take others' turns for it. Where nothing
-// is known of prompts, nobody does.
+// TestRandomMatches plays scenes in which engines have cached prompts, and requests take others' turns for them.
+// Without known prompts no request does.
 func TestRandomMatches(t *testing.T) {
 	matching := func(prompts bool) func(seed uint64) *scene {
 		return func(seed uint64) *scene {
@@ -185,13 +185,13 @@ func (n *tallies) add(o tallies) {
 	n.limited += o.limited
 }
 
-// property is the name of the property that an error says does not hold.
+// property returns the name of the property that an error reports.
 func property(err error) string {
 	name, _, _ := strings.Cut(err.Error(), ":")
 	return name
 }
 
-// reduce leaves out of a failing scene what it fails without, as long as the same property fails.
+// reduce omits parts of a failing scene as long as the same property fails.
 func reduce(s *scene, err error) *scene {
 	want, until := property(err), time.Now().Add(20*time.Second)
 	for progress := true; progress && time.Now().Before(until); {

@@ -57,7 +57,7 @@ func (t *turns) taken(r *request) {
 	}
 }
 
-// observe ends the intervals of classes and tiers that have no waiters: with the last one goes what they have saved.
+// observe ends the intervals of classes and tiers without waiters: they lose their savings with the last one.
 func (t *turns) observe() {
 	t.windows = slices.DeleteFunc(t.windows, func(w *turn) bool {
 		var a, b bool
@@ -137,7 +137,7 @@ func (t *turns) couldGo(o *request, promoted bool) bool {
 	return t.run.mayGo(o, false)
 }
 
-// serve counts a release of one of those that could go.
+// serve counts a release of one that could go.
 func (t *turns) serve(tier int, classes bool, served string, able map[string]bool, divisor map[string]float64) {
 	var names []string
 	for name, may := range able {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// world is what an onlooker knows: the configuration, the pool, the requests. Its rules say who may go where, from these
-// alone.
+// world is the view from outside: the configuration, the pool, the requests. Its rules use only these to decide which
+// requests may go where.
 type world struct {
 	config   dispatch.Config
 	pool     []scheduling.Endpoint
@@ -86,7 +86,7 @@ func (o *world) tokenBounds() (lower, upper stock.Tokens) {
 	return lower, upper
 }
 
-// at is what is at a ready endpoint, ours and others'. Tokens are there as long as somebody's request is.
+// at returns the stock at a ready endpoint, own and foreign. Tokens are there as long as a request is.
 func (o *world) at(id scheduling.EndpointID) (n int, tokens stock.Tokens) {
 	if n = o.foreign[id].Requests; n > 0 {
 		tokens = o.foreign[id].Tokens
@@ -187,7 +187,7 @@ func (o *world) available(tier int) int {
 	return free
 }
 
-// room is what is known of the room for a request.
+// room describes the room for a request.
 type room struct {
 	ready  bool // an endpoint that it may use is ready
 	open   bool // one of these is below its own limits and not at its flow's cap
@@ -228,7 +228,7 @@ func user(r *request) string {
 // sameUser reports whether two requests are of one user of one tenant.
 func sameUser(a, b *request) bool { return sameCap(a, b) && user(a) == user(b) }
 
-// userAtCap reports whether the request's user holds as much as it may.
+// userAtCap reports whether the request's user is at its cap.
 func (o *world) userAtCap(r *request) bool {
 	if o.config.Queue.Levels < 2 {
 		return false
@@ -247,7 +247,7 @@ func (o *world) userAtCap(r *request) bool {
 	return c.MaxInFlight > 0 && n >= c.MaxInFlight || c.MaxTokensInFlight > 0 && tokens >= c.MaxTokensInFlight
 }
 
-// atCap reports whether the request's flow, or its user, holds as much as it may in total.
+// atCap reports whether the request's flow, or its user, is at its total cap.
 func (o *world) atCap(r *request) bool {
 	if o.userAtCap(r) {
 		return true

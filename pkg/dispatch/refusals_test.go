@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// client sends one request after the other, each when the one before has ended.
+// client sends its requests one by one, each when the one before has ended.
 type client struct {
 	flow     func() string
 	estimate fairqueue.Cost // at the dispatch, and of the stock
@@ -33,7 +33,7 @@ type contest struct {
 	each    func() // after each answer; may be nil
 }
 
-// sends lets a client's next request come.
+// sends makes a client's next request arrive.
 func (c *contest) sends(k *client) {
 	k.Waiter, k.came = new(Waiter), c.clock
 	c.Arrive(c.clock, k.Waiter, Arrival{Flow: k.flow(), Cost: k.estimate, Tokens: stock.Tokens(k.estimate), Placement: c.placement(k.lane...)})
@@ -48,7 +48,7 @@ func (c *contest) starts(k *client) {
 	k.runs, k.ends, k.longest = true, c.clock.Add(k.takes), max(k.longest, c.clock.Sub(k.came))
 }
 
-// follow starts those whom an event has let go.
+// follow starts the requests granted by an event.
 func (c *contest) follow() {
 	for _, w := range slices.Clone(c.Verdicts()) {
 		if i := slices.IndexFunc(c.clients, func(k *client) bool { return k.Waiter == w }); !c.clients[i].runs {
@@ -57,7 +57,7 @@ func (c *contest) follow() {
 	}
 }
 
-// lasts lets all clients compete for so long.
+// lasts makes all clients compete for a time.
 func (c *contest) lasts(d time.Duration) {
 	end := c.clock.Add(d)
 	for _, k := range c.clients {

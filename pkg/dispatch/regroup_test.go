@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// fleetOf is a machine over a board whose calls are counted, with two requests at most at each endpoint.
+// fleetOf makes a machine on a board that counts its calls, with at most two requests at each endpoint.
 type fleetOf struct {
 	*Machine
 	t         *testing.T
@@ -56,7 +56,7 @@ func newFleetOf(t *testing.T, endpoints int, models func(i int) []string, change
 	return x
 }
 
-// publish makes endpoints the pool.
+// publish sets the pool's endpoints.
 func (x *fleetOf) publish() {
 	var ready []stock.Backend
 	for _, e := range x.endpoints {
@@ -70,7 +70,7 @@ func (x *fleetOf) publish() {
 	x.hear()
 }
 
-// hear follows the verdicts, and answers for the clients of those who may preempt: they are there.
+// hear reads the verdicts, and confirms the preemptors' clients.
 func (x *fleetOf) hear() {
 	for x.Preemptor() != nil {
 		x.Preempt(x.clock)
@@ -126,7 +126,7 @@ func (x *fleetOf) asks(part func()) int {
 	return x.board.calls - before
 }
 
-// adapters are the names of a base model and of so many adapters.
+// adapters returns the names of a base model and of n adapters.
 func adapters(n int) []string {
 	names := []string{"base"}
 	for i := range n {
@@ -135,8 +135,8 @@ func adapters(n int) []string {
 	return names
 }
 
-// However many adapters of a model wait for the engines that have them all, beside others that are idle, a completion asks
-// for a place of one lane, and so do a change of the pool, a reload, and the first waiter of one more adapter.
+// However many adapters of a model wait for the engines that have all of them, beside idle engines, a completion
+// queries a place for one lane only. So do a change of the pool, a reload, and the first waiter of another adapter.
 func TestAdaptersOfOneModelAreOneLane(t *testing.T) {
 	for _, n := range []int{1, 10, 1000} {
 		models := adapters(n)
@@ -182,7 +182,8 @@ func TestAdaptersOfOneModelAreOneLane(t *testing.T) {
 	}
 }
 
-// Lanes of sets that overlap are asked for each: a completion asks every lane that has the endpoint and waiters, and no other.
+// Lanes with overlapping sets are queried one by one: a completion queries exactly the lanes that have the endpoint and
+// waiters.
 func TestOverlappingLanesAreAskedEach(t *testing.T) {
 	const endpoints, each = 40, 3
 	x := newFleetOf(t, endpoints+20, func(i int) []string {
@@ -220,7 +221,7 @@ type mix struct {
 	needs  bool // requests have needs, which some engines lack
 }
 
-// serves reports whether an endpoint may serve a request, as its client would say.
+// serves reports whether an endpoint may serve a request, from its client's view.
 func serves(e *scheduling.Endpoint, ask scheduling.Ask) bool {
 	return (len(e.Models) == 0 || ask.Model == "" || slices.Contains(e.Models, ask.Model)) && e.Lacks&ask.Needs == 0 &&
 		(!ask.Subset.Set || slices.Contains(ask.Subset.Entries, e.Address))
@@ -236,14 +237,14 @@ func (x *mix) set(w *Waiter) (set string) {
 	return set
 }
 
-// alike reports whether two requests of a flow are for the same endpoints, by their models alone, or are for the pool.
+// alike reports whether two requests of a flow are for the pool, or for the same endpoints by their models alone.
 func (x *mix) alike(a, b *Waiter) bool {
 	p, q := a.Owner().(scheduling.Ask), b.Owner().(scheduling.Ask)
 	return !p.Subset.Set && !q.Subset.Set && p.Needs == q.Needs && (p.Needs == 0 && (p.Model == "") == (q.Model == "") || p.Model == q.Model) &&
 		x.set(a) == x.set(b)
 }
 
-// ask is what a random request asks for, of what somebody could serve.
+// ask returns a random request's demand that some endpoint could serve.
 func (x *mix) ask() scheduling.Ask {
 	ask := scheduling.Ask{Model: string(rune('a' + x.random.IntN(8)))}
 	switch x.random.IntN(8) {
@@ -286,7 +287,7 @@ func (x *mix) load() {
 	}
 }
 
-// went checks a request that has gone, while these waited in order of arrival.
+// went checks a request that has gone; waiting were the waiting ones, by arrival.
 func (x *mix) went(before []*Waiter, w *Waiter) {
 	x.t.Helper()
 	e := x.endpoints[w.Lease().Endpoint()]
@@ -300,7 +301,8 @@ func (x *mix) went(before []*Waiter, w *Waiter) {
 	}
 }
 
-// check checks what a user would state, after an event before which these waited, in order of arrival.
+// check checks the properties that users rely on after an event; waiting were the waiting requests before it, by
+// arrival.
 func (x *mix) check(before []*Waiter) {
 	x.t.Helper()
 	for _, w := range x.Verdicts() {

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A flow owes what it owed when its lane gets another name, loses a model, or is split off: whether its request is corrected
-// before or after, and whether it still waits or comes back.
+// A flow keeps its debt when its lane gets another name, loses a model, or is split off: whether its request is
+// corrected before or after, and whether it still waits or comes back.
 func TestDebtsFollowTheLane(t *testing.T) {
 	changes := map[string][2][]string{
 		"the same":         {{"m"}, {"m"}},
@@ -69,7 +69,7 @@ func TestDebtsFollowTheLane(t *testing.T) {
 	}
 }
 
-// Waiters whose flow is at its cap stand in nobody's way, also when their lane gets another name.
+// Waiters whose flow is at its cap block no other request, even when their lane gets another name.
 func TestCapsFollowTheLane(t *testing.T) {
 	x := newFleetOf(t, 1, func(int) []string { return []string{"m"} }, func(cfg *Config) {
 		cfg.MaxInFlightPerFlow = 1

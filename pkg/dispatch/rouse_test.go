@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// One place at a backend rouses a few of those who are at their cap elsewhere and wait for it, however many they are: as
-// many questions are asked for 20 as for 2,000, and the place goes to the first of them. Here every tenant has a request
-// at a backend without end, and waits with another for the one place of the second backend.
+// One free slot at a backend rouses only a few of the tenants that are at their cap elsewhere and wait for it: 20
+// tenants cause as many queries as 2,000, and the slot goes to the first. Here every tenant has an endless request at
+// one backend, and waits with another for the second backend's only slot.
 func TestOnePlaceRousesFew(t *testing.T) {
 	asked := map[int]int{}
 	for _, n := range []int{20, 2000} {
@@ -57,8 +57,8 @@ func TestOnePlaceRousesFew(t *testing.T) {
 	}
 }
 
-// Among many classes, too, one is roused for a place, by their turn: a place costs no more than with one class, and
-// classes of equal quanta have a place each before any has a second.
+// Among many classes, too, one request is roused for a slot, by the classes' turns: a slot costs no more than with one
+// class, and classes with equal quanta each get a slot before any gets a second.
 func TestOnePlaceRousesOneClass(t *testing.T) {
 	const many, each = fairqueue.MaxClasses, 2
 	x := newShared(t, 2, 1_000_000, bounded(1000), func(c *Config) {
@@ -109,8 +109,8 @@ func TestOnePlaceRousesOneClass(t *testing.T) {
 	}
 }
 
-// One that was roused, and leaves before the band lets it go, rouses the next, whether or not it waits elsewhere too: here
-// for endpoint 1, which has room in the band, until enough requests end elsewhere.
+// A roused request that leaves before the band lets it go rouses the next, whether or not it waits elsewhere too. Here
+// it waits for endpoint 1, which has room, until the band does.
 func TestWhoLeavesRousesTheNext(t *testing.T) {
 	for name, leave := range map[string]func(x *shared, roused *Waiter){
 		"cancelled": func(x *shared, roused *Waiter) { x.Cancel(x.clock, roused, OutcomeClientCancelled) },
@@ -159,8 +159,8 @@ func TestWhoLeavesRousesTheNext(t *testing.T) {
 	}
 }
 
-// A tenant that is roused, and in the same event comes to its cap where there is room, rouses the next: here its
-// request of a higher tier takes over the lease whose end makes the room.
+// A roused tenant that reaches its cap at the free slot in the same event rouses the next tenant. Here its request of a
+// higher tier takes over the lease whose end frees the slot.
 func TestWhoComesToItsCapRousesTheNext(t *testing.T) {
 	x := newShared(t, 2, 9, preempting, func(c *Config) { c.MaxInFlightPerFlowPerBackend = 1 })
 	arrives := x.enters

@@ -25,9 +25,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the answers of the stories into testdata")
 
-// TestStories runs testdata/*.txt, each of which tells one story of a pool: events in, verdicts out. A line is an event,
-// the lines behind it that begin with "  > " are its answer, and "#" begins a comment. `-rewrite` writes the answers.
-// The events:
+// TestStories runs testdata/*.txt. Each file is one story of a pool: events in, verdicts out. A line is an event, the
+// following lines that begin with " > " are its answer, and "#" begins a comment. `-rewrite` writes the answers. The
+// events:
 //
 //	config                   the configuration file, in the indented lines that follow; apiVersion and kind may be left out
 //	engine NAME KEY=VALUE …  a model server joins, or changes: slots, models=M,…, max (its limit of requests in flight),
@@ -123,7 +123,7 @@ type verdict struct {
 	text  string
 }
 
-// tell returns a story with its answers.
+// tell runs a story and returns it with its answers.
 func tell(t *testing.T, text string) string {
 	t.Helper()
 	s := &story{
@@ -160,7 +160,7 @@ func tell(t *testing.T, text string) string {
 	return strings.Join(result, "\n") + "\n"
 }
 
-// answers renders the verdicts of an event. Verdicts in a row that say the same are one line.
+// answers renders the verdicts of an event. Equal consecutive verdicts are one line.
 func (s *story) answers() (lines []string) {
 	for i := 0; i < len(s.answer); {
 		v := s.answer[i]
@@ -288,7 +288,7 @@ func (s *story) reload(block string) {
 	s.document = d
 }
 
-// setPool tells the board and the machine of the pool, as the datastore does.
+// setPool sets the board's and the machine's pool, like the datastore.
 func (s *story) setPool() {
 	var ready []stock.Backend
 	for _, e := range s.pool {
@@ -348,7 +348,7 @@ func (s *story) request(name string) *character {
 	return c
 }
 
-// defaultTier is the tier of a request that names none.
+// defaultTier is the tier of a request without one.
 func (s *story) defaultTier() string {
 	switch tiers := s.document.Tiers; s.document.Criticality.Default {
 	case arrived.Critical:
@@ -365,7 +365,7 @@ func (s *story) defaultTier() string {
 	}
 }
 
-// arrive offers a request: one that may queue, or with "pass" one that does not.
+// arrive offers a request, or passes it on without queueing for "pass".
 func (s *story) arrive(how string, a arguments) {
 	flow := a.words[0]
 	sender, user := flow, a.named["user"]
@@ -443,7 +443,7 @@ func (s *story) arrive(how string, a arguments) {
 	})
 }
 
-// accounts is how each request has ended.
+// accounts lists the end of each request.
 func (s *story) accounts() {
 	offered, queued, inFlight := 0, 0, 0
 	outcomes := maps.Clone(s.refused)

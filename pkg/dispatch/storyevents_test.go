@@ -99,8 +99,7 @@ func (s *story) perform(command string, a arguments, block string) {
 	}
 }
 
-// event is an event with what its caller has to do, and adds its verdicts: first on c, the request that it is about, if
-// that has changed.
+// event is an event with its caller's duties, and adds its verdicts: first on its own request c, if that has changed.
 func (s *story) event(c *character, happens func()) {
 	s.Helper()
 	happens()
@@ -156,7 +155,7 @@ func (s *story) verdict(c *character) {
 	}
 }
 
-// why says what a request waits for.
+// why returns the reason why a request waits.
 func (s *story) why(w *dispatch.Waiter) string {
 	f := s.m.FlowOf(s.now, w)
 	if f.User != nil && f.User.Capped {
@@ -174,7 +173,7 @@ func (s *story) placesOf(w *dispatch.Waiter) string {
 	return text
 }
 
-// overtaken says whom a request has overtaken, because of what an engine has cached of it.
+// overtaken names the requests that a request has overtaken because of its cached prompt.
 func (s *story) overtaken(c *character) string {
 	var names []string
 	saved := int64(0)
@@ -189,7 +188,7 @@ func (s *story) overtaken(c *character) string {
 	return fmt.Sprintf(", before %s, which saves %d tokens", s.shorten(names), saved)
 }
 
-// rejection is how a rejection looks to a client.
+// rejection is a rejection as the client sees it.
 func rejection(o dispatch.Outcome, retryAfter time.Duration) string {
 	if retryAfter == 0 {
 		return o.String()
@@ -261,7 +260,7 @@ func (s *story) inFlight() (some []*character) {
 	return some
 }
 
-// correct tells what a request costs.
+// correct reports a request's cost.
 func (s *story) correct(how string, c *character, a arguments) {
 	cost, tokens := fairqueue.Cost(a.number("cost", 0)), stock.Tokens(a.number("tokens", 0))
 	s.event(nil, func() {
@@ -273,7 +272,7 @@ func (s *story) correct(how string, c *character, a arguments) {
 	})
 }
 
-// advance lets time go by. What the timer does is marked by how long it has gone by.
+// advance advances time. It marks the timer's results with the time passed.
 func (s *story) advance(by time.Duration, late bool) {
 	begun, end := s.now, s.now.Add(by)
 	for !late {
@@ -331,7 +330,7 @@ func (s *story) show() {
 	}
 }
 
-// failingAt tells what is withheld from an endpoint.
+// failingAt reports the stock withheld from an endpoint.
 func (s *story) failingAt(e scheduling.EndpointID) string {
 	for _, f := range s.m.Engines(s.now, nil) {
 		switch {
@@ -347,7 +346,7 @@ func (s *story) failingAt(e scheduling.EndpointID) string {
 	return ""
 }
 
-// check compares what machine and board have counted with the requests.
+// check compares the counts of machine and board with the requests.
 func (s *story) check() {
 	s.Helper()
 	if s.m == nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// swapping is a pool in which each of many tenants waits at its cap beside a lease of its own that it may not take over yet.
+// swapping is a pool in which each of many tenants waits at its cap, beside its own lease that it may not take over
+// yet.
 type swapping struct {
 	*shared
 	calls   *countingBoard
@@ -16,7 +17,7 @@ type swapping struct {
 	others  []*Waiter // of other tenants
 }
 
-// arrives lets a request of a tenant come.
+// arrives makes a request of a tenant arrive.
 func (x *swapping) arrives(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
 	w := new(Waiter)
 	x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Cost: 1, Tokens: tokens, Placement: x.placement(at...)})
@@ -24,8 +25,8 @@ func (x *swapping) arrives(tier int, flow string, tokens stock.Tokens, at ...int
 	return w
 }
 
-// tenantsWait has n tenants with leases in the lower tier each wait with a request in the higher one; before lets something
-// happen in between.
+// tenantsWait makes n tenants with leases in the lower tier each wait with a request in the higher one. It calls before
+// in between.
 func tenantsWait(t *testing.T, n, leases int, before func(x *swapping), changes ...func(*Config)) *swapping {
 	x := &swapping{shared: newShared(t, 1, 0, append(changes, twoTiers, func(c *Config) { perBackend(c, 100_000, 100_000) })...)}
 	for i := range 3 {
@@ -47,7 +48,7 @@ func tenantsWait(t *testing.T, n, leases int, before func(x *swapping), changes 
 	return x
 }
 
-// asks returns what an event asks the placer.
+// asks returns the number of an event's queries to the placer.
 func (x *swapping) asks(event func()) int {
 	x.calls.calls = 0
 	event()
@@ -61,9 +62,9 @@ func (x *swapping) ends() {
 	x.Complete(x.clock, w.Lease(), fairqueue.UnknownCost)
 }
 
-// The end of a request makes no tenant search for a victim of its own where it would search in vain again: with no bound in
-// tokens it changes nothing for others, and with one only if some victim would be enough. It asks as much for 20 tenants as
-// for 2,000. Once tokens fall far enough, each takes over its own.
+// The end of a request makes no tenant repeat a vain search for its own victim: without a bound in tokens the end
+// changes nothing for others, and with one only if some victim would be enough. 20 tenants cause as many queries as
+// 2,000. Once tokens fall far enough, each tenant takes over its own lease.
 func TestOnlyFewerTokensLetTenantsSearchAgain(t *testing.T) {
 	asked := map[string]int{}
 	for _, n := range []int{20, 2000} {
@@ -103,8 +104,8 @@ func TestOnlyFewerTokensLetTenantsSearchAgain(t *testing.T) {
 	}
 }
 
-// A reload that bounds tokens leaves the pool above its bound by what is in flight. A tenant at its cap takes over its own
-// lease as soon as the pool would be below it.
+// After a reload that bounds tokens, the pool is above its bound by the tokens in flight. A tenant at its cap takes
+// over its own lease as soon as the pool would then be below the bound.
 func TestATenantsOwnLeaseIsTakenOverOnceTheStockFalls(t *testing.T) {
 	x := &swapping{shared: newShared(t, 1, 0, twoTiers, func(c *Config) { perBackend(c, 9, 9); c.MaxInFlightPerFlow = 1 })}
 	low, other, another := x.arrives(1, "a", 100), x.arrives(1, "other", 1000), x.arrives(1, "another", 1000)
@@ -129,8 +130,8 @@ func TestATenantsOwnLeaseIsTakenOverOnceTheStockFalls(t *testing.T) {
 	}
 }
 
-// While a lane is over its upper bound, the end of one of its requests makes no more than one of those who wait there at
-// their caps search for a victim of its own, and all of them as soon as it is not.
+// While a lane is over its upper bound, the end of one of its requests makes at most one of the tenants waiting there
+// at their caps search for its own victim. As soon as the lane is below the bound, all of them search.
 func TestALaneOverItsBoundIsTriedOnce(t *testing.T) {
 	asked := map[int]int{}
 	for _, n := range []int{20, 2000} {
@@ -170,9 +171,9 @@ func TestALaneOverItsBoundIsTriedOnce(t *testing.T) {
 	}
 }
 
-// Where no victim frees enough tokens, events do not search every endpoint for one again: one more request that may preempt,
-// a victim more or less, a few tokens less. Each asks as much with 20 endpoints as with 500. The first victim that is enough
-// is preempted, whichever event made it so.
+// If no victim frees enough tokens, later events do not search every endpoint again: another preemptor, a victim more
+// or less, a few tokens less. Each event causes as many queries with 20 endpoints as with 500. The first sufficient
+// victim is preempted, whichever event made it sufficient.
 func TestTokensAreSearchedOnce(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		asked := map[string][]int{}

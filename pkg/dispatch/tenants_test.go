@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// unable has no tier preempt.
+// unable disables preemption in all tiers.
 func unable(c *Config) {
 	for i := range c.Tiers {
 		c.Tiers[i].CanPreempt = false
@@ -147,7 +147,7 @@ func TestAWaiterTakesItsTenantsLeaseOnceItCan(t *testing.T) {
 	}
 }
 
-// member is a request of a random life.
+// member is a request of a random run.
 type member struct {
 	*Waiter
 	lane []int
@@ -161,7 +161,7 @@ type lives struct {
 	all []*member
 }
 
-// held is what a tenant holds at an endpoint, or anywhere (-1), but for one request.
+// held returns a tenant's leases at an endpoint, or anywhere (-1), without one request.
 func (x *lives) held(tenant string, e int, without *Waiter) (h holding) {
 	for _, l := range x.all {
 		if l.Lease() != nil && l.Waiter != without && l.Flow() == tenant && (e < 0 || int(l.Lease().Endpoint()) == e) {
@@ -190,15 +190,15 @@ func (x *lives) capsLet(tenant string, e int, without *Waiter) bool {
 		(there.requests == 0 || there.below(holding{requests: cfg.MaxInFlightPerFlowPerBackend}))
 }
 
-// below reports whether a request that goes found its tenant below its caps in requests. (In tokens that depends on which
-// of those that go together was the first.)
+// below reports whether a granted request found its tenant below its caps in requests. (In tokens that depends on the
+// order of requests granted together.)
 func (x *lives) below(w *member) bool {
 	cfg, e := x.Config(), int(w.Lease().Endpoint())
 	return x.held(w.Flow(), -1, w.Waiter).below(holding{requests: cfg.MaxInFlightPerFlow}) &&
 		x.held(w.Flow(), e, w.Waiter).below(holding{requests: cfg.MaxInFlightPerFlowPerBackend})
 }
 
-// follow checks what an event has led to.
+// follow checks the results of an event.
 func (x *lives) follow() {
 	for _, w := range x.all {
 		if flies := w.Lease() != nil; flies != w.flew {
@@ -218,8 +218,8 @@ func (x *lives) follow() {
 	}
 }
 
-// Whatever tiers, classes, lanes, caps and reloads there are: no tenant goes beyond its caps, and none waits beside a lease
-// of its own that it could take over.
+// For any tiers, classes, lanes, caps and reloads: no tenant exceeds its caps, and none waits beside its own lease that
+// it could take over.
 func TestCapsOfTenantsInRandomLives(t *testing.T) {
 	preempted := uint64(0)
 	for seed := range uint64(60) {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// timed notes what the machine tells of completed requests.
+// timed records the machine's reports of completed requests.
 type timed struct {
 	placement.Placer
 	wants bool
@@ -25,9 +25,9 @@ func (p *timed) Completed(e Endpoint, took time.Duration, cost int64) {
 	p.told = append(p.told, fmt.Sprint(e, " ", took, " ", cost))
 }
 
-// A placer that asks for times is told how long each good answer took since its request went to the engine that has answered,
-// waiting apart, and what it has really cost. Failures, answers of which nothing is known and leases without a status count
-// nothing, with circuits and without.
+// A placer that asks for times gets each good answer's time since its request went to the answering engine, without the
+// wait, and its actual cost. Failures, unknown answers and leases without a status do not count, with circuits and
+// without.
 func TestPlacersAreToldTimes(t *testing.T) {
 	for _, circuits := range []bool{false, true} {
 		for _, wants := range []bool{true, false} {

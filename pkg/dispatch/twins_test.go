@@ -13,9 +13,8 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// FuzzTwins feeds the same events to two machines, each over a board of its own, and compares all that they answer to each
-// event. They differ in what must not matter: each of their maps has an order of its own, and nothing lies at the same
-// address.
+// FuzzTwins feeds the same events to two machines, each on its own board, and compares all their answers. The machines
+// differ in their maps' order and in all addresses, which must not matter.
 func FuzzTwins(f *testing.F) {
 	for kind := range byte(twinEvents) { // each kind between many others
 		random := rand.New(rand.NewPCG(uint64(kind), 1))
@@ -54,8 +53,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// FuzzReopening: a change of the endpoints leaves everybody where opening every lane would, and so does all that comes
-// after it.
+// FuzzReopening: a change of the endpoints has the same results as opening every lane, then and later.
 func FuzzReopening(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(changingEndpoints(seed, 400))
@@ -94,7 +92,7 @@ func sameAsReopening(t *testing.T, events []byte) {
 	}
 }
 
-// where is where everybody is and what they were told, however it came to that.
+// where returns each request's place and verdict.
 func (x *twin) where() string {
 	s := x.State()
 	s.Attempts = 0
@@ -108,7 +106,7 @@ func (x *twin) where() string {
 // twinEvents is the number of kinds of events.
 const twinEvents = 19
 
-// twin is a machine that lives from bytes.
+// twin is a machine driven by bytes.
 type twin struct {
 	*Machine
 	t         *testing.T
@@ -429,7 +427,7 @@ func (x *twin) next() string {
 	return x.tell(kind, said)
 }
 
-// tell is all that a caller can learn after an event.
+// tell returns everything that a caller can observe after an event.
 func (x *twin) tell(kind int, said string) string {
 	x.foreignAgrees()
 	in, asks := x.Next(x.clock)
@@ -442,7 +440,7 @@ func (x *twin) tell(kind int, said string) string {
 	return string(b)
 }
 
-// foreignAgrees: the ledger and the board count the same of what others hold.
+// foreignAgrees: the ledger and the board count the same foreign stock.
 func (x *twin) foreignAgrees() {
 	sum := 0
 	for _, s := range x.board.Shares(nil) {
@@ -453,7 +451,7 @@ func (x *twin) foreignAgrees() {
 	}
 }
 
-// lives appends where the last requests are.
+// lives appends the places of the last requests.
 func (x *twin) lives(b []byte) []byte {
 	for i, w := range x.requests[max(0, len(x.requests)-24):] {
 		b = fmt.Appendf(b, "\n%d: stage %d %v retry %v waited %v queued %t bypass %t", i, w.Stage(), w.Outcome(), w.RetryAfter(),

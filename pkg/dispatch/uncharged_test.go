@@ -6,9 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A request that was never charged (it was passed on, by PassOn or by Enabled false) takes and gives back its lease
-// like any other, whatever its cost turns out to be, in flight or at its end, and its flow's account stays what
-// it was.
+// A request without a charge (passed on, by PassOn or by Enabled false) takes and returns its lease like any other,
+// whatever its cost turns out to be, in flight or at its end. Its flow's account does not change.
 func TestWhatWasPassedOnIsNotCharged(t *testing.T) {
 	for name, discipline := range map[string]fairqueue.Discipline{"wfq": fairqueue.WFQ, "vtc": fairqueue.VTC, "fairshare": fairqueue.FairShare} {
 		t.Run(name, func(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// load is what reaches a limit of 4 requests, 100 tokens or a cost of 100 in one unit alone.
+// load reaches a limit of 4 requests, 100 tokens or a cost of 100 in one unit only.
 type load struct {
 	requests int
 	cost     fairqueue.Cost
 	tokens   stock.Tokens
 }
 
-// loads are one for each unit: many requests that are nothing else, or one that is large in one way.
+// loads has one load for each unit: many small requests, or one request that is large in one unit.
 var loads = map[string]load{
 	"requests": {4, 1, 1},
 	"cost":     {1, 1000, 1},
@@ -28,7 +28,7 @@ var loads = map[string]load{
 // unitsTest drives a machine of one or more endpoints with 4 requests and 100 tokens each.
 type unitsTest struct{ *shared }
 
-// come lets n requests of a tier and flow come, which are otherwise like the load's, for some endpoints or all.
+// come makes n requests of a tier and flow arrive, otherwise like the load's, for some endpoints or all.
 func (x unitsTest) come(n, tier int, flow string, l load, endpoints ...int) (all []*Waiter) {
 	for range n {
 		w := new(Waiter)
@@ -49,10 +49,10 @@ func (x unitsTest) enable(on bool) {
 	}
 }
 
-// small is a request that is little in every unit.
+// small is a request that is small in every unit.
 var small = load{1, 1, 1}
 
-// waits lets a small request come and reports whether it waits.
+// waits makes a small request arrive and reports whether it waits.
 func (x unitsTest) waits(tier int, flow string, endpoints ...int) bool {
 	return x.come(1, tier, flow, small, endpoints...)[0].Stage() == StageWaiting
 }
@@ -63,7 +63,7 @@ func inUnits(c *Config) {
 	c.Stock.Tokens = stock.TokensConfig{Watermark: 100, Lower: 100, Upper: 100}
 }
 
-// rows has for each row of the table in docs/tokens.md whether a load makes the difference that the row is about.
+// rows has, for each row of the table in docs/tokens.md, a test whether a load makes the row's difference.
 var rows = map[string]func(t *testing.T, l load) bool{
 	"a flow's share of the dispatches (`flows.discipline`)": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 1, 1, func(c *Config) { c.Queue.Discipline = fairqueue.VTC })}
@@ -231,8 +231,8 @@ func capsCount(t *testing.T, l load, caps ...func(*Config)) bool {
 	return counted == 2
 }
 
-// The table in docs/tokens.md says of everything that limits or compares which unit it counts. In each unit there is a
-// load that reaches the limit in that unit alone, and it must make a difference exactly if the table says so.
+// The table in docs/tokens.md has the unit of every limit and comparison. For each unit there is a load that reaches
+// the limit in that unit only. It must make a difference exactly if the table says so.
 func TestUnits(t *testing.T) {
 	page, err := os.ReadFile("../../docs/tokens.md")
 	if err != nil {

@@ -55,8 +55,8 @@ func usages(t *testing.T) (b *bench, first *Waiter, goes func(n int) string) {
 	}
 }
 
-// A completion that says what the request has cost corrects the charge in the same step: whoever goes next is chosen by
-// it. A completion that does not know keeps what was known before.
+// A completion with the request's actual cost corrects the charge in the same step, so it decides the next request. A
+// completion with an unknown cost keeps the charge.
 func TestUsageAtCompletion(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(b *bench, first *Waiter)
@@ -88,8 +88,8 @@ func TestUsageAtCompletion(t *testing.T) {
 	}
 }
 
-// A flow whose requests turn out to take as many tokens as it may hold stands in nobody's way any more: its waiters could not
-// go, whatever room there is.
+// A flow whose requests turn out to reach its cap in tokens no longer blocks others: its waiters could not go with any
+// room.
 func TestAtItsCapByARaise(t *testing.T) {
 	for _, caps := range []func(*Config){
 		func(c *Config) { c.MaxTokensInFlightPerFlow = 10 }, func(c *Config) { c.MaxTokensInFlightPerFlowPerBackend = 10 },

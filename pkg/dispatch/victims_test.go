@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// The first victim in any lane, large or small, is the one that a look at all of them finds.
+// The first victim in any lane, large or small, is that of a search of all leases.
 func TestFirstVictim(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, order := range []VictimOrder{NewestFirst, LeastCostFirst} {
@@ -64,8 +64,8 @@ func TestFirstVictim(t *testing.T) {
 	}
 }
 
-// A request that is preempted in flight is charged nothing, since its client gets nothing. With vtc its flow goes on by
-// turns with the other one; with wfq, where it has waited for what it was estimated to cost, it makes up for that.
+// A request preempted in flight has no charge, since its client gets nothing. With vtc its flow continues in turns with
+// the other one. With wfq it has waited for its estimated cost, and makes up for that.
 func TestAVictimIsNotCharged(t *testing.T) {
 	for d, least := range map[fairqueue.Discipline]int{fairqueue.WFQ: 9, fairqueue.VTC: 5} {
 		b := newBench(t, []int{1}, func(c *Config) { perBackend(c, 1, 1); c.Queue.Discipline = d })
@@ -116,8 +116,8 @@ func preempting(c *Config) {
 	bounded(100)(c)
 }
 
-// A search for a victim goes on behind one that frees too few tokens: at its endpoint, where the newest is small beside a
-// giant, and at the others, where the first one in order is of no use.
+// A search for a victim continues past one that frees too few tokens: at its endpoint, where the newest is small beside
+// a giant, and at the others, where the first in order does not help.
 func TestASmallVictimHidesNobody(t *testing.T) {
 	x := newShared(t, 2, 9, preempting)
 	giant := x.comes(1, 500, 0)
@@ -144,7 +144,7 @@ func TestASmallVictimHidesNobody(t *testing.T) {
 	}
 }
 
-// A waiter whose tenant is at its cap where the only victim is does not keep the next waiters of its lane from preempting.
+// If a waiter's tenant is at its cap at the only victim's endpoint, the next waiters of its lane can still preempt.
 func TestACapBesideAVictimBlocksNobody(t *testing.T) {
 	for _, inFront := range []int{1, 30} {
 		x := newShared(t, 2, 1+inFront, func(c *Config) { twoTiers(c); perBackend(c, 1+inFront, 1+inFront); c.MaxInFlightPerFlowPerBackend = 1 })
@@ -225,7 +225,7 @@ func TestAWaiterAtItsCapLooksElsewhere(t *testing.T) {
 	}
 }
 
-// enters has a request come that may use the endpoints at these indices. The clients of preemptors stay.
+// enters makes a request arrive that may use the endpoints at these indices. The clients of preemptors stay.
 func (x *shared) enters(tier int, flow string, tokens stock.Tokens, at ...int) *Waiter {
 	w := new(Waiter)
 	x.Arrive(x.clock, w, Arrival{Flow: flow, Tier: tier, Tokens: tokens, Placement: x.placement(at...)})
