@@ -115,8 +115,8 @@ type Document struct {
 	// The choice of an endpoint.
 	Scheduling Scheduling `yaml:"scheduling"`
 	// MiB of the last decisions that are kept at /debug/recording, for weir explain, weir replay and weir simulate; 0 records
-	// nothing, and so does an epp without --debug-port. A change of the size counts at once; from 0, at the next start. From 0 to
-	// 1024.
+	// nothing, and so does an epp without --debug-port. A change counts at once; from 0, requests that wait or are in flight are
+	// in the recording too. From 0 to 1024.
 	//
 	// Default: Why a request waited is asked afterwards; 16 MiB reach back some minutes at a thousand requests a second.
 	Recording int64 `yaml:"recording" default:"16" sets:"recording.MiB" flag:"record" help:"<MiB> of the last decisions to keep at /debug/recording, for weir explain and weir replay; 0: none"`

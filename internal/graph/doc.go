@@ -10,5 +10,5 @@
 // or structs of these. Functions and channels must be nil. A type with such fields, or with another package's
 // internals, is registered with Codec.Opaque; its values are encoded by name or in a form of their own.
 //
-// Nothing may change the graph while it is encoded.
+// Nothing may change the graph while it is encoded. A [Capture] copies it in memory, fast enough to be done under a lock.
 package graph

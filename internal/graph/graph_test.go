@@ -94,6 +94,9 @@ func reread(t *testing.T, n *node) *node {
 	if again := write(t, c, back); !bytes.Equal(text, again) {
 		t.Errorf("written again it is %d bytes other than %d", len(again), len(text))
 	}
+	if again := write(t, c, copied(t, c, n)); !bytes.Equal(text, again) {
+		t.Errorf("captured and written it is %d bytes other than %d", len(again), len(text))
+	}
 	return back
 }
 

@@ -91,6 +91,9 @@ func through[T any](t *testing.T, v *T) *T {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if again, err := c.Write(copied(t, c, v)); err != nil || !bytes.Equal(text, again) {
+		t.Errorf("captured and written it is %d bytes other than %d (%v)", len(again), len(text), err)
+	}
 	return back.(*T)
 }
 

@@ -56,7 +56,10 @@ func (d *decider) record(cfg *dispatch.Config) error {
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
-	if d.recorder, err = format.Record(d.machine, d.board, *cfg, mostRecorded, epoch, nil); err != nil {
+	if d.recorder, err = format.New(*cfg, mostRecorded, nil); err == nil {
+		err = d.recorder.Begin(epoch, d.machine, d.board, *cfg, nil)
+	}
+	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	return nil

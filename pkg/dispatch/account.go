@@ -38,7 +38,7 @@ type tenant struct {
 	tokens   stock.Tokens
 	own      flowAccount // the first one's
 
-	key        string
+	key        string            `graph:"key"`
 	since      uint64            // its number among all tenants that became live
 	byEndpoint tally             // its leases by endpoint, if those are capped
 	answers    *answered         // its last answers, since the first failure; nil: none
@@ -72,7 +72,7 @@ const mostResting = 1024
 // operation on it, so the last mostResting idle accounts stay known. They count for nothing, and start from zero with
 // their next request.
 type flowAccounts struct {
-	known   map[string]*tenant // by flow's key
+	known   map[string]*tenant `graph:"key"` // by flow's key
 	n       int                // number of live accounts
 	begun   uint64             // how often a tenant became live
 	resting []*flowAccount     // a ring; some may be live again

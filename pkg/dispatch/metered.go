@@ -10,7 +10,7 @@ import (
 // other decision about the request. A rejection or preemption refunds it; Used replaces it with the real usage; without
 // Used the estimate stays.
 type metered struct {
-	tenant   string
+	tenant   string      `graph:"key"`
 	limit    quota.Limit // at the arrival
 	uses     int64
 	hold     quota.Hold

@@ -17,9 +17,9 @@ const panicsEnd = 2
 type rare struct {
 	panics  int       // consecutive panics of the Placer for it while it waits
 	struck  time.Time // when the last of them happened
-	failure error     // see Waiter.Failure
+	failure error     `graph:"-"` // see Waiter.Failure
 	metered           // by a quota
-	facts   *Facts    // nil: not asked for
+	facts   *Facts    `graph:"-"` // nil: not asked for
 	met     Limit     // the limit that rejected it, for Waiter.Limit
 	strayed bool      // an endpoint unknown to the machine answered it
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
@@ -16,13 +17,13 @@ import (
 type users struct {
 	on bool // tenants have users
 	flowAccounts
-	name []byte // reused
+	name []byte `graph:"-"` // reused
 }
 
 // userName identifies a user.
 type userName struct {
 	above *tenant
-	under []string // fairqueue.Path.Under of its requests
+	under []string `graph:"key"` // fairqueue.Path.Under of its requests
 }
 
 // userOf returns the account of w's user in its tier; nil if tenants have no users, or w is not counted yet.
@@ -35,16 +36,55 @@ func userOf(w *Waiter) *flowAccount {
 
 // appendUser appends the unique name of a tenant's user.
 func (m *Machine) appendUser(b []byte, tenant string, p *fairqueue.Path) []byte {
-	add := func(name string) { b = append(append(strconv.AppendInt(b, int64(len(name)), 10), ':'), name...) }
-	add(tenant)
+	b = appendName(b, tenant)
 	for i := range m.config.Queue.Levels - 1 {
 		if p != nil && i < len(p.Under) {
-			add(p.Under[i])
+			b = appendName(b, p.Under[i])
 		} else {
-			add("")
+			b = appendName(b, "")
 		}
 	}
 	return b
+}
+
+// appendName appends a name so that it ends where the next one begins.
+func appendName(b []byte, name string) []byte {
+	return append(append(strconv.AppendInt(b, int64(len(name)), 10), ':'), name...)
+}
+
+// Renaming returns the function that renames keys: it replaces a name by what name returns for it, and both names in the name
+// of a user. The empty key stays.
+func Renaming(name func(string) string) func(key string) string {
+	one := func(key string) string {
+		if key == "" {
+			return ""
+		}
+		return name(key)
+	}
+	return func(key string) string {
+		names := namesIn(key)
+		if names == nil {
+			return one(key)
+		}
+		var b []byte
+		for _, n := range names {
+			b = appendName(b, one(n))
+		}
+		return string(b)
+	}
+}
+
+// namesIn returns the names that appendName has put together; nil if it has not.
+func namesIn(key string) (names []string) {
+	for key != "" {
+		digits, rest, _ := strings.Cut(key, ":")
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 0 || n > len(rest) || strconv.Itoa(n) != digits {
+			return nil
+		}
+		names, key = append(names, rest[:n]), rest[n:]
+	}
+	return names
 }
 
 // countUser counts w as a waiting request of its user; its tenant has counted it already.

@@ -76,3 +76,20 @@ func TestNamesOfUsersAreTheirOwn(t *testing.T) {
 		t.Errorf("without a path %s, without a user %s", a, b)
 	}
 }
+
+// Renaming renames the keys of flows, and both names in the key of a user, whatever they consist of; nothing stays nothing.
+func TestKeysAreRenamed(t *testing.T) {
+	rename := Renaming(func(name string) string { return "<" + name + ">" })
+	m := newBench(t, []int{1}, func(c *Config) { c.Queue.Levels = 2 }).Machine
+	user := func(tenant, name string) string {
+		return string(m.appendUser(nil, tenant, &fairqueue.Path{Under: []string{name}}))
+	}
+	for key, want := range map[string]string{
+		"": "", "team-a": "<team-a>", "3": "<3>", "3:abc": "5:<abc>", "4:abc": "<4:abc>", "03:abc": "<03:abc>", "-1:": "<-1:>", ":": "<:>",
+		user("team-a", "bob"): user("<team-a>", "<bob>"), user("1:x", ""): user("<1:x>", ""), user("", ""): user("", ""),
+	} {
+		if got := rename(key); got != want {
+			t.Errorf("%q: %q, want %q", key, got, want)
+		}
+	}
+}

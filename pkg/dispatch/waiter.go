@@ -54,7 +54,7 @@ type Arrival struct {
 // caller's.
 type Waiter struct {
 	queued    fairqueue.Request
-	owner     any
+	owner     any `graph:"-"`
 	placement Placement
 	flow      *flowAccount
 	leased
@@ -75,6 +75,9 @@ type Waiter struct {
 
 // Owner returns Arrival.Owner.
 func (w *Waiter) Owner() any { return w.owner }
+
+// Placement returns Arrival.Placement.
+func (w *Waiter) Placement() Placement { return w.placement }
 
 // Number returns the request's number among all that have arrived, from 1; 0 if it has not arrived.
 func (w *Waiter) Number() uint64 { return w.number }

@@ -67,13 +67,13 @@ type Config struct {
 	// requests of one flow, 1 to TotalCapacity. FlowCapacities overrides FlowCapacity by flow key.
 	TotalCapacity  int
 	FlowCapacity   int
-	FlowCapacities map[string]int
+	FlowCapacities map[string]int `graph:"key"`
 	CapacityMode   CapacityMode
 	// QueueTTL is the TTL of requests whose tier has no QueueTimeout; above 0.
 	QueueTTL time.Duration
 	// Weights has weights by flow key. An unlisted flow has the weight of its role if it is its requests' innermost
 	// flow, and otherwise WeightOne.
-	Weights map[string]Weight
+	Weights map[string]Weight `graph:"key"`
 	// Roles has the common settings of a role's flows, by the role's name.
 	Roles      map[string]RoleConfig
 	Discipline Discipline
@@ -116,11 +116,11 @@ type Config struct {
 // LevelConfig configures the flows of a level.
 type LevelConfig struct {
 	// Weights has weights by key, regardless of the flow above. They override the weights of roles.
-	Weights map[string]Weight
+	Weights map[string]Weight `graph:"key"`
 	// Capacity is the largest number of waiting requests of one flow of the level, 1 to TotalCapacity; 0 means
 	// FlowCapacity in the first level, and no limit in another. Capacities overrides it by key.
 	Capacity   int
-	Capacities map[string]int
+	Capacities map[string]int `graph:"key"`
 }
 
 // RoleConfig configures a role.

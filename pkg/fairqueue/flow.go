@@ -28,7 +28,7 @@ type flow struct {
 	shed     shedding
 	reserves int32  // the part of capacity that is reserved, for the class's own flows
 	prepared uint32 // number of the configuration that set its weight and its capacity; 0: none
-	key      string
+	key      string `graph:"key"`
 }
 
 // fewLanes is the largest number of lanes that are searched linearly.

@@ -14,7 +14,7 @@ const (
 // the key outlive a flow's waiters, unless the discipline needs to know which flows are active: then a flow also rests
 // here while it has requests in flight, and is kept with its share.
 type flowTable struct {
-	known   map[string]*flow // tracked, resting and kept flows
+	known   map[string]*flow `graph:"key"` // tracked, resting and kept flows
 	tracked int
 	kept    int
 	most    int   // the largest number kept

@@ -14,7 +14,7 @@ type Lane string
 // of use, because a waiter's memory has left the caches when it goes: the first cache line is used on arrival only.
 type Request struct {
 	// Flow is the key of the request's flow within its class.
-	Flow string
+	Flow string `graph:"key"`
 	// Path names the request's class, flows under Flow, and urgency. nil means only the first class of its tier.
 	Path *Path
 	// Lane is the set of backends that the request may use.
@@ -64,7 +64,7 @@ type Path struct {
 	Prompt Prompt
 	// Under has the keys of the flows under Request.Flow, outermost first; for example a tenant's user. Config.Levels
 	// determines how many count; a missing key is "".
-	Under []string
+	Under []string `graph:"key"`
 	// Role is the role of the innermost of these flows, or of Request.Flow; see Config.Roles. An unknown one is none.
 	Role string
 	// Strict is its strict priority: it goes before requests of its flow with a lower one. Among requests of equal Strict,

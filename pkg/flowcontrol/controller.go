@@ -29,6 +29,7 @@ type RequestQueueController struct {
 
 	mu         sync.Mutex
 	machine    machine
+	live       live
 	config     Config
 	tierSeries [stock.MaxTiers]*tierSeries
 	timer      *time.Timer
@@ -119,6 +120,7 @@ func (c *RequestQueueController) newWaiter(ctx context.Context, r *Request) *wai
 func (c *RequestQueueController) offer(now time.Time, w *waiter, r *Request, deadline time.Time) {
 	c.mu.Lock()
 	defer c.end(now, w)
+	c.live.add(w, r.ID)
 	c.machine.arrive(now, w, r, deadline, false)
 }
 
@@ -189,7 +191,9 @@ func (c *RequestQueueController) decided(w *waiter) (is bool) {
 		return false
 	case dispatch.StageGranted:
 		c.tell(w)
-	case dispatch.StageNew, dispatch.StageSent, dispatch.StageStreaming, dispatch.StageEnded:
+	case dispatch.StageEnded:
+		c.live.remove(w)
+	case dispatch.StageNew, dispatch.StageSent, dispatch.StageStreaming:
 	}
 	return true
 }
@@ -237,6 +241,7 @@ func (c *RequestQueueController) PassOn(r *Request) (*Lease, error) {
 func (c *RequestQueueController) passOn(now time.Time, w *waiter, r *Request) {
 	c.mu.Lock()
 	defer c.end(now, w)
+	c.live.add(w, r.ID)
 	c.machine.arrive(now, w, r, r.Deadline, true)
 }
 

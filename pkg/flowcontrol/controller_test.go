@@ -252,6 +252,13 @@ func (b *bench) checkInvariants() {
 	if b.backends.total() != s.Stock || s.LiveFlows > s.Queued+s.Stock || s.LiveFlows == 0 != (s.Queued+s.Stock == 0) {
 		b.t.Fatalf("accounts differ: %d reserved, %+v", b.backends.total(), s)
 	}
+	live := 0
+	for range b.live.all {
+		live++
+	}
+	if live != s.Queued+s.Stock {
+		b.t.Fatalf("%d requests live, of %+v", live, s)
+	}
 	if s.TimerStands != (s.Queued > 0) {
 		b.t.Fatalf("the timer stands: %t, with %d waiting", s.TimerStands, s.Queued)
 	}

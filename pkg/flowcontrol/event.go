@@ -58,7 +58,9 @@ func (c *RequestQueueController) place(w *waiter) {
 		w.woken = c.channels.Get().(chan struct{})
 	case dispatch.StageGranted, dispatch.StageSent:
 		c.tell(w)
-	case dispatch.StageNew, dispatch.StageStreaming, dispatch.StageEnded:
+	case dispatch.StageNew, dispatch.StageEnded:
+		c.live.remove(w)
+	case dispatch.StageStreaming:
 	}
 }
 

@@ -23,6 +23,7 @@ type waiter struct {
 	held      bool          // it has a lease, or had one
 	told      bool          // its preemption has been counted
 	reads     bool          // when it was told, its endpoint had to read its prompt, where that is counted
+	place     uint32        // its index in RequestQueueController.live, from 1; 0: it is not there
 }
 
 // Lease is one request's holding of stock, from dispatch to completion. It is settled exactly once, by
@@ -167,6 +168,7 @@ func (c *RequestQueueController) complete(w *waiter, done *Completion) (settled 
 	} else {
 		c.machine.Complete(now, w.Granted(), done.Cost)
 	}
+	c.live.remove(w)
 	if !settled && w.Outcome() == OutcomePreempted && !w.told {
 		w.told = true
 		preempted = rejectionOf(&w.Waiter)

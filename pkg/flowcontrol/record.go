@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"iter"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
@@ -36,12 +37,15 @@ type Recorder interface {
 	Verdicts(others []*dispatch.Waiter)
 }
 
-// Record starts recording with the Recorder that start returns for the machine and its configuration. It must be called
-// before the first request.
-func (c *RequestQueueController) Record(start func(*dispatch.Machine, dispatch.Config) (Recorder, error)) error {
+// Start begins a recording, under the lock, of the machine with its configuration. live yields the requests that have not
+// ended, and their IDs.
+type Start func(m *dispatch.Machine, cfg dispatch.Config, live iter.Seq2[*dispatch.Waiter, string]) (Recorder, error)
+
+// Record starts recording with the Recorder that start returns.
+func (c *RequestQueueController) Record(start Start) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	recorder, err := start(c.machine.Machine, c.config.Config)
+	recorder, err := start(c.machine.Machine, c.config.Config, c.live.all)
 	if err != nil {
 		return err
 	}

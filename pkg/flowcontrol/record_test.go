@@ -1,7 +1,11 @@
 package flowcontrol
 
 import (
+	"context"
+	"iter"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/dispatch"
@@ -17,11 +21,18 @@ type drains struct {
 func (d *drains) Drain(time.Time)             { d.n++ }
 func (d *drains) Verdicts([]*dispatch.Waiter) {}
 
+// begins returns the Start of a recorder that needs nothing.
+func begins(r Recorder) Start {
+	return func(*dispatch.Machine, dispatch.Config, iter.Seq2[*dispatch.Waiter, string]) (Recorder, error) {
+		return r, nil
+	}
+}
+
 // A recording knows of a drain. Its replay rejects nobody without it.
 func TestDrainIsRecorded(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		var recorded drains
-		if err := b.Record(func(*dispatch.Machine, dispatch.Config) (Recorder, error) { return &recorded, nil }); err != nil {
+		if err := b.Record(begins(&recorded)); err != nil {
 			t.Fatal(err)
 		}
 		b.Drain()
@@ -51,7 +62,7 @@ func (e *ends) Answered(now time.Time, _ *dispatch.Lease, _ fairqueue.Cost, _ di
 func TestEndsAreRecordedWithTheirTimes(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		var recorded ends
-		if err := b.Record(func(*dispatch.Machine, dispatch.Config) (Recorder, error) { return &recorded, nil }); err != nil {
+		if err := b.Record(begins(&recorded)); err != nil {
 			t.Fatal(err)
 		}
 		w := b.arrives(b.t.Context(), one("a"))
@@ -61,5 +72,51 @@ func TestEndsAreRecordedWithTheirTimes(t *testing.T) {
 		if len(recorded.at) != 1 || !recorded.at[0].Equal(time.Now()) {
 			t.Errorf("it ended at %v, want %v", recorded.at, time.Now())
 		}
+	})
+}
+
+// A recording that begins late gets every request that waits or is in flight, and its ID; none that has ended.
+func TestRecordingBeginsWithLiveRequests(t *testing.T) {
+	inBubble(t, ready(1), func(c *Config) {
+		c.EnqueueAll = true
+		c.Stock.SlotsPerBackend = 2
+	}, func(b *bench) {
+		named := func(id string) *Request { return &Request{ID: id, Flow: "a", Placement: pool} }
+		want := func(ids ...string) {
+			t.Helper()
+			var got []string
+			err := b.Record(func(_ *dispatch.Machine, _ dispatch.Config, live iter.Seq2[*dispatch.Waiter, string]) (Recorder, error) {
+				for w, id := range live {
+					got = append(got, id)
+					if w.Number() == 0 || w.Stage() == dispatch.StageEnded {
+						t.Errorf("%s: number %d, stage %d", id, w.Number(), w.Stage())
+					}
+				}
+				return nil, nil
+			})
+			b.StopRecording()
+			if slices.Sort(got); err != nil || !slices.Equal(got, ids) {
+				t.Errorf("live: %v (%v), want %v", got, err, ids)
+			}
+		}
+		want()
+		first, second := b.arrives(b.t.Context(), named("first")), b.arrives(b.t.Context(), named("second"))
+		ctx, leave := context.WithCancel(b.t.Context())
+		b.arrives(ctx, named("leaves"))
+		third := b.arrives(b.t.Context(), named("third"))
+		passed, err := b.PassOn(named("passed on"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want("first", "leaves", "passed on", "second", "third")
+		leave()
+		synctest.Wait()
+		complete(first.lease)
+		passed.OnRequestComplete(Completion{})
+		synctest.Wait()
+		want("second", "third")
+		complete(second.lease)
+		complete(third.lease)
+		want()
 	})
 }

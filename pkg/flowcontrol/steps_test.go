@@ -26,6 +26,7 @@ func (s steps) offers(r *Request, want dispatch.Stage) *waiter {
 // under is an arrival that must be sent, in an event that is under way already: the lock is held.
 func (s steps) under(now time.Time, r *Request) *waiter {
 	w := s.newWaiter(s.t.Context(), r)
+	s.live.add(w, r.ID)
 	s.machine.Arrive(now, &w.Waiter, arrivalOf(w, r, r.Deadline))
 	if w.Stage() != dispatch.StageSent {
 		s.t.Errorf("stage %d: it was queued", w.Stage())

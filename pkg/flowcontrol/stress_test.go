@@ -185,4 +185,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 	if s := c.State(); s.Stock != 0 || s.Tokens != 0 || s.Queued != 0 || s.LiveFlows != 0 || s.PromotedHeld != 0 || placer.total() != 0 {
 		t.Errorf("accounts are not zero at the end: %+v, reserved %d", s, placer.total())
 	}
+	if len(c.live) > 0 {
+		t.Errorf("%d requests live at the end", len(c.live))
+	}
 }

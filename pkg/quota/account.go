@@ -23,7 +23,7 @@ type bucket struct {
 
 // account has the recently used tokens of one tenant.
 type account struct {
-	key     string
+	key     string        `graph:"key"`
 	window  time.Duration // the longest of the windows in which its tokens count
 	buckets []bucket      // in the order of time
 	used    int64         // sum over the buckets

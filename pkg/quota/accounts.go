@@ -10,8 +10,8 @@ import (
 // Accounts has the accounts of all tenants with use in their windows.
 type Accounts struct {
 	most   int
-	known  map[string]*account
-	oldest *account // asked for least recently
+	known  map[string]*account `graph:"key"`
+	oldest *account            // asked for least recently
 	newest *account
 	ending heap.Heap[*account] // by when their windows are empty
 

@@ -29,7 +29,8 @@ const (
 // Config has the quotas.
 type Config struct {
 	// Tenants has the quotas of tenants, by identity, and Roles the quota of each tenant in a role, by the role's name.
-	Tenants, Roles map[string]Limit
+	Tenants map[string]Limit `graph:"key"`
+	Roles   map[string]Limit
 	// MostAccounts is the largest number of accounts, at least 1.
 	MostAccounts int
 }

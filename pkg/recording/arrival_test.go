@@ -13,7 +13,7 @@ import (
 // offered records an arrival as it is.
 func (d *driver) offered(a dispatch.Arrival, id string) *life {
 	d.t.Helper()
-	l := &life{}
+	l := &life{id: id}
 	a.Owner = l
 	d.recorder.Arrive(d.now, &l.Waiter, a, id, false)
 	d.alive = append(d.alive, l)

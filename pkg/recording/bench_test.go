@@ -3,6 +3,7 @@ package recording_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -117,43 +118,42 @@ func requestIDs() (ids []string) {
 type running struct {
 	controller *flowcontrol.RequestQueueController
 	recorder   *recording.Recorder
+	format     *recording.Format
+	board      *scheduling.Board
 	scheduler  *scheduling.Scheduler
 	snapshot   *scheduling.Snapshot
 	ids        []string
 }
 
-func newRunning(b *testing.B, recorded bool) *running {
+func newRunning(b testing.TB, recorded bool) *running {
 	b.Helper()
 	return newRunningBy(b, fairqueue.WFQ, recorded)
 }
 
-func newRunningBy(b *testing.B, discipline fairqueue.Discipline, recorded bool) *running {
+func newRunningBy(b testing.TB, discipline fairqueue.Discipline, recorded bool) *running {
 	b.Helper()
 	cfg := flowcontrol.DefaultConfig()
 	cfg.Queue.Discipline = discipline
 	cfg.Stock.WatermarkPerBackend = 100
+	return newRunningOf(b, cfg, recorded)
+}
+
+func newRunningOf(b testing.TB, cfg flowcontrol.Config, recorded bool) *running {
+	b.Helper()
 	scheduler, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {
 		b.Fatal(err)
 	}
 	r := &running{scheduler: scheduler, ids: requestIDs()}
-	board := scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(1, 2)))
-	if r.controller, err = flowcontrol.New(cfg, placement.On(board), logr.Discard()); err != nil {
+	r.board = scheduling.NewBoard(scheduler, rand.New(rand.NewPCG(1, 2)))
+	if r.controller, err = flowcontrol.New(cfg, placement.On(r.board), logr.Discard()); err != nil {
+		b.Fatal(err)
+	}
+	if r.format, err = recording.NewFormat(placement.On(nil)); err != nil {
 		b.Fatal(err)
 	}
 	if recorded {
-		format, err := recording.NewFormat(placement.On(nil))
-		if err != nil {
-			b.Fatal(err)
-		}
-		err = r.controller.Record(func(m *dispatch.Machine, cfg dispatch.Config) (flowcontrol.Recorder, error) {
-			var err error
-			r.recorder, err = format.Record(m, board, cfg, 4<<20, time.Now(), nil)
-			return r.recorder, err
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		r.record(b, cfg.Config, 4<<20)
 	}
 	var endpoints []scheduling.Endpoint
 	var ready []stock.Backend
@@ -164,8 +164,25 @@ func newRunningBy(b *testing.B, discipline fairqueue.Discipline, recorded bool) 
 		ready = append(ready, stock.Backend{ID: stock.BackendID(id)})
 	}
 	r.snapshot = scheduling.NewSnapshot(1, endpoints)
-	r.controller.SetBackends(ready, nil, func() { board.SetSnapshot(r.snapshot) })
+	r.controller.SetBackends(ready, nil, func() { r.board.SetSnapshot(r.snapshot) })
 	return r
+}
+
+// record begins a recording.
+func (r *running) record(b testing.TB, cfg dispatch.Config, limit int) {
+	b.Helper()
+	var err error
+	if r.recorder, err = r.format.New(cfg, limit, nil); err != nil {
+		b.Fatal(err)
+	}
+	err = r.controller.Record(func(
+		m *dispatch.Machine, cfg dispatch.Config, live iter.Seq2[*dispatch.Waiter, string],
+	) (flowcontrol.Recorder, error) {
+		return r.recorder, r.recorder.Begin(time.Now(), m, r.board, cfg, live)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
 }
 
 func (r *running) request(i int) *flowcontrol.Request {
@@ -186,4 +203,32 @@ func (r *running) life(b *testing.B, i int) {
 		b.Fatal(err)
 	}
 	lease.OnRequestComplete(flowcontrol.Completion{Status: 200})
+}
+
+// BenchmarkBegin measures how long the lock is held when a recording begins, with so many requests waiting, of 100 flows.
+// The rest (New, and the follower's first state) is not measured.
+func BenchmarkBegin(b *testing.B) {
+	for _, waiters := range []int{0, 100, 500, 1000, 10_000} {
+		b.Run(fmt.Sprint(waiters), func(b *testing.B) {
+			d := newQuietDriverOf(b, func(c *dispatch.Config) { c.Queue.TotalCapacity, c.Queue.FlowCapacity = 20_000, 200 })
+			for i := range waiters {
+				d.arriveAs(flows[i%len(flows)], 1, "")
+			}
+			if n := d.machine.Waiting(); n < waiters-1 {
+				b.Fatalf("%d wait", n)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				r, err := d.format.New(d.config, 1<<20, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				if err := r.Begin(d.now, d.machine, d.board, d.config, d.live); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -51,7 +51,7 @@ func (p *player) compare() error {
 		return p.differs(recorded.of(fmt.Sprint(number)), replayed.of(p.name(w)))
 	}
 	p.summary.Verdicts++
-	r := w.Owner().(*request)
+	r := p.requests[number]
 	if p.watch != nil {
 		p.watch.decided(r, replayed)
 	}
@@ -91,7 +91,7 @@ func (p *player) unexpected() error {
 func (p *player) verdictOn(i int) *dispatch.Waiter {
 	if p.own != nil {
 		if i == 0 {
-			return &p.own.Waiter
+			return p.own.Waiter
 		}
 		i--
 	}
@@ -109,7 +109,7 @@ func (k kind) hasVerdicts() bool { return k != told && k != firstByte && k != re
 
 // name returns a request's number and, if it has one, its ID.
 func (p *player) name(w *dispatch.Waiter) string {
-	if r, ok := w.Owner().(*request); ok && r.id != "" {
+	if r := p.requests[w.Number()]; r != nil && r.id != "" {
 		return fmt.Sprintf("%d (%s)", w.Number(), r.id)
 	}
 	return fmt.Sprint(w.Number())

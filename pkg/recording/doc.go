@@ -13,8 +13,9 @@
 // # What is kept
 //
 // The latest segments are kept, up to the limit. A follower drops older segments, outside the lock, after replaying
-// each on a machine of its own. So it always has the state at the beginning of the oldest segment, without a copy under
-// the lock (ADR 0037). It also notices at once, in production, a machine that would not do the same again.
+// each on a machine of its own. So it always has the state at the beginning of the oldest segment. The lock is held only
+// once, to copy the machine's memory when the recording begins (ADR 0037, 0216). The follower also notices at once, in
+// production, a machine that would not do the same again.
 //
 // A file (file.go) consists of the follower's state as bytes (package graph) and the segments after it. Each part has a
 // checksum that covers the parts before it.

@@ -20,6 +20,7 @@ import (
 // life is one request of a driver.
 type life struct {
 	dispatch.Waiter
+	id      string
 	gone    bool // its client is
 	granted bool // after the last event, and it was not told
 	query   *scheduling.Query
@@ -131,10 +132,29 @@ func newDriver(t testing.TB, seed uint64, limit int, hide func(string) string) *
 	if d.machine, err = dispatch.New(d.config, placement.On(d.board), rand.New(rand.NewPCG(seed, 3))); err != nil {
 		t.Fatal(err)
 	}
-	if d.recorder, err = d.format.Record(d.machine, d.board, d.config, limit, d.now, hide); err != nil {
-		t.Fatal(err)
-	}
+	d.record(limit, hide)
 	return d
+}
+
+// record begins a recording of the machine as it is; an earlier one ends.
+func (d *driver) record(limit int, hide func(string) string) {
+	d.t.Helper()
+	var err error
+	if d.recorder, err = d.format.New(d.config, limit, hide); err == nil {
+		err = d.recorder.Begin(d.now, d.machine, d.board, d.config, d.live)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// live yields the requests that have not ended.
+func (d *driver) live(yield func(*dispatch.Waiter, string) bool) {
+	for _, l := range d.alive {
+		if l.Stage() != dispatch.StageEnded && !yield(&l.Waiter, l.id) {
+			return
+		}
+	}
 }
 
 func (d *driver) chance(n int) bool { return d.lot.IntN(n) == 0 }
@@ -245,7 +265,7 @@ func (d *driver) arrive() {
 		if a.Path == nil {
 			a.Path = &fairqueue.Path{}
 		}
-		a.Path.Under = []string{fmt.Sprint("u-", d.machine.Arrived()%3)}
+		a.Path.Under = []string{fmt.Sprint("user-", d.machine.Arrived()%3)}
 	}
 	if d.chance(4) {
 		a.Deadline = d.now.Add(time.Duration(d.lot.IntN(3000)) * time.Millisecond)
@@ -278,6 +298,7 @@ func (d *driver) arrive() {
 	case 1:
 		id = fmt.Sprintf("Call %d", d.lot.IntN(1000))
 	}
+	l.id = id
 	passOn := d.chance(20)
 	d.own = l
 	d.recorder.Arrive(d.now, &l.Waiter, a, id, passOn)

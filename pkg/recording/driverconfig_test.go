@@ -54,7 +54,7 @@ func (d *driver) someConfig() dispatch.Config {
 	}
 	if d.users {
 		c.Queue.Levels = 2
-		c.Queue.ByLevel = []fairqueue.LevelConfig{{}, {Weights: map[string]fairqueue.Weight{"u-1": 3 * fairqueue.WeightOne}, Capacity: c.Queue.FlowCapacity}}
+		c.Queue.ByLevel = []fairqueue.LevelConfig{{}, {Weights: map[string]fairqueue.Weight{"user-1": 3 * fairqueue.WeightOne}, Capacity: c.Queue.FlowCapacity}}
 		if c.Queue.Discipline != fairqueue.OneFlow {
 			c.Levels = []dispatch.LevelCaps{{}, {MaxInFlight: 2 + d.now.Second()%2}}
 		}

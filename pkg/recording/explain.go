@@ -180,7 +180,7 @@ func (e *explanation) sayOthers() {
 }
 
 // called returns a request's number and ID.
-func (e *explanation) called(r *request) string { return e.player.name(&r.Waiter) }
+func (e *explanation) called(r *request) string { return e.player.name(r.Waiter) }
 
 func (e *explanation) tierName(id int) string {
 	for _, t := range e.machine.Tiers(nil) {
@@ -261,7 +261,7 @@ func (e *explanation) event() {
 		e.waits, e.record = true, decision.Record{}
 		e.say("Its place was taken before its destination was sent: it waits again, where it had been.")
 	}
-	e.waiting.note(e.machine.FlowOf(e.now, &e.request.Waiter))
+	e.waiting.note(e.machine.FlowOf(e.now, e.request.Waiter))
 }
 
 // refusedEarly notes a request that was refused before it arrived.
@@ -279,7 +279,7 @@ func (e *explanation) refusedEarly(r *dispatch.Refusal) {
 
 // completed notes that the request was served.
 func (e *explanation) completed(w *dispatch.Waiter, _ fairqueue.Cost) {
-	if e.request != nil && w == &e.request.Waiter && w.Stage() != dispatch.StageEnded {
+	if e.request != nil && w == e.request.Waiter && w.Stage() != dispatch.StageEnded {
 		e.record.Outcome = dispatch.OutcomeDispatched.String()
 	}
 }
@@ -292,7 +292,7 @@ func (e *explanation) configured(dispatch.Config, scheduling.Config) {}
 
 // expected tells that the request is charged less.
 func (e *explanation) expected(w *dispatch.Waiter, cost fairqueue.Cost) {
-	if e.request != nil && w == &e.request.Waiter {
+	if e.request != nil && w == e.request.Waiter {
 		e.say("It is charged %d, since its engine is taken to have a part of its prompt cached.", cost)
 	}
 }
@@ -318,7 +318,7 @@ func (e *explanation) ruled(v ruling) {
 	e.waits = v.stage == dispatch.StageWaiting
 	switch v.stage {
 	case dispatch.StageWaiting:
-		e.waiting.note(e.machine.FlowOf(e.now, &e.request.Waiter))
+		e.waiting.note(e.machine.FlowOf(e.now, e.request.Waiter))
 		e.say("It had to wait: tier %s.", e.tierName(e.request.Tier()))
 	case dispatch.StageGranted:
 		e.sayWait()

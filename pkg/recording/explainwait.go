@@ -94,7 +94,7 @@ func (e *explanation) wentBefore(r *request) {
 	w.rights[right]++
 	w.total++
 	for _, o := range e.machine.Overtaken() {
-		if o.By == &r.Waiter && o.Waiter == &e.request.Waiter {
+		if o.By == r.Waiter && o.Waiter == e.request.Waiter {
 			w.overtaken++
 			w.saved += o.Saved
 		}
@@ -169,7 +169,7 @@ func (e *explanation) rightOf(r *request) string {
 // overtook reports whether r overtook a request in this event; nil: any request.
 func (e *explanation) overtook(r, request *request) bool {
 	return slices.ContainsFunc(e.machine.Overtaken(), func(o dispatch.Overtaken) bool {
-		return o.By == &r.Waiter && (request == nil || o.Waiter == &request.Waiter)
+		return o.By == r.Waiter && (request == nil || o.Waiter == request.Waiter)
 	})
 }
 
@@ -223,7 +223,7 @@ type nameOfClass struct{ ring, class string }
 
 // classOf returns the class of a request within its tier; its names are empty if there are no classes.
 func (e *explanation) classOf(r *request) nameOfClass {
-	ring, class := e.machine.ClassOf(&r.Waiter)
+	ring, class := e.machine.ClassOf(r.Waiter)
 	return nameOfClass{ring, class}
 }
 

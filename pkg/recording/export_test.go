@@ -95,4 +95,9 @@ func (r *Recorder) ToldOf(number uint64) {
 func (r *Recorder) Forget() { r.own = nil }
 
 // Followed returns the state of the follower's machine.
-func (r *Recorder) Followed() dispatch.State { return r.player.machine.State() }
+func (r *Recorder) Followed() dispatch.State {
+	if err := r.ready(); err != nil {
+		panic(err)
+	}
+	return r.player.machine.State()
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,58 +24,93 @@ type follower struct {
 	hidden      bool            // the keys of flows are hashes
 	ring        *ring
 	begins      atomic.Int64 // the time at which the oldest kept segment begins, in nanoseconds since 1970
-	mu          sync.Mutex   // over ring: guards player
-	player      player
+
+	mu      sync.Mutex // over ring: guards what follows
+	player  player
+	capture *graph.Capture // of the machine when the recording began; nil: player has its state
+	changes graph.Changes
+	ids     []string // of the requests that were there
 }
 
-// Record returns a recorder for machine m, which must not have had a request yet, and for the board on which it places
-// requests. The recorder keeps about limit bytes. If hide is not nil, it returns the text to record for a flow's key,
-// in arrivals and in configurations.
-func (f *Format) Record(
-	m *dispatch.Machine, board *scheduling.Board, cfg dispatch.Config, limit int, now time.Time, hide func(string) string,
-) (*Recorder, error) {
-	r := &Recorder{segment: *newSegment(now), board: board, hide: hide, pool: board.Snapshot()}
-	cfg = r.hidden(cfg)
+// New returns a recorder that keeps about limit bytes once it has begun. If hide is not nil, it returns the text to record
+// for a flow's key, in arrivals and in configurations. cfg is the machine's configuration: the recorder learns its types.
+func (f *Format) New(cfg dispatch.Config, limit int, hide func(string) string) (*Recorder, error) {
 	checkpoints, err := f.checkpoints(cfg)
 	if err != nil {
 		return nil, err
 	}
-	first, err := checkpoints.Write(&state{machine: m, board: board, requests: map[uint64]*request{}})
-	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
-	}
-	s, err := restore(checkpoints, first)
-	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
+	r := &Recorder{segment: *newSegment(time.Time{})}
+	if hide != nil {
+		r.hide = dispatch.Renaming(hide)
 	}
 	r.follower = &follower{
-		checkpoints: checkpoints, config: cfg, hidden: hide != nil, ring: newRing(limit),
-		player: player{state: s, base: now.Round(0).UTC()},
+		checkpoints: checkpoints, hidden: hide != nil, ring: newRing(limit), capture: checkpoints.NewCapture((*beginning)(nil)),
 	}
-	r.begins.Store(now.UnixNano())
 	r.follower.ring.reserve()
 	r.restart(newBuffer())
-	if hide != nil { // so that no name is in a checkpoint
-		if err := s.machine.Configure(now, cfg); err != nil {
-			return nil, fmt.Errorf("recording: %w", err)
+	return r, nil
+}
+
+// The numbers of values behind pointers in an idle machine, and of a request, as they usually are.
+const fewValues, valuesOfEach = 500, 5
+
+// Begin begins the recording of machine m, which has this configuration, and of the board on which it places requests,
+// between two events. live yields the requests that have not ended, and their IDs;
+// nil: there are none. It only copies memory, since the machine
+// stands still meanwhile; Run makes the rest.
+func (r *Recorder) Begin(
+	now time.Time, m *dispatch.Machine, board *scheduling.Board, cfg dispatch.Config, live iter.Seq2[*dispatch.Waiter, string],
+) error {
+	first := &beginning{machine: m, board: board}
+	if live != nil {
+		for w, id := range live {
+			first.live, r.ids = append(first.live, w), append(r.ids, id)
 		}
 	}
-	return r, nil
+	if err := r.capture.Take(first, fewValues+valuesOfEach*len(first.live)); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	r.board, r.pool, r.base = board, board.Snapshot(), now
+	r.config, r.player.base = r.hidden(cfg), now.Round(0).UTC()
+	r.changes = graph.Changes{Key: r.hide, Time: func(t time.Time) time.Time {
+		if t.IsZero() {
+			return t
+		}
+		return now.Round(0).UTC().Add(t.Sub(now)) // as times of events are, even if the system's clock was set
+	}}
+	r.begins.Store(now.UnixNano())
+	return nil
+}
+
+// ready makes the first state of what Begin has captured.
+func (f *follower) ready() error {
+	if f.capture == nil {
+		return nil
+	}
+	first, err := f.capture.Build(f.changes)
+	f.capture = nil
+	if err != nil {
+		err = fmt.Errorf("recording: %w", err)
+		f.ring.end(err)
+		return err
+	}
+	f.player.state, f.ids = first.(*beginning).state(f.ids), nil
+	return nil
 }
 
 // Run drops segments beyond the limit until ctx is done. If the recording ends before, it returns the reason.
 func (f *follower) Run(ctx context.Context) error {
 	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-f.ring.wake:
-		}
 		switch err := f.drop(); {
 		case errors.Is(err, errEnded):
 			return nil
 		case err != nil:
 			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.ring.wake:
 		}
 	}
 }
@@ -93,6 +129,9 @@ func (f *follower) drop() error {
 func (f *follower) dropOne() (more bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.ready(); err != nil {
+		return false, err
+	}
 	segment := f.ring.oldest()
 	if segment == nil {
 		return false, f.ring.err()
@@ -107,7 +146,7 @@ func (f *follower) dropOne() (more bool, err error) {
 	return true, nil
 }
 
-// Resize changes the size that the recorder keeps, in bytes. It may be called by any goroutine, and so may End and Ended.
+// Resize changes the size that the recorder keeps, in bytes. It may be called by any goroutine, and so may End and Lost.
 func (f *follower) Resize(limit int) { f.ring.resize(limit) }
 
 // End ends the recording and frees its memory. The recorder must not get events any more.
@@ -115,11 +154,11 @@ func (f *follower) End() {
 	f.ring.end(errEnded)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.player = player{}
+	f.player, f.capture, f.changes, f.ids = player{}, nil, graph.Changes{}, nil
 }
 
-// Ended reports whether End was called.
-func (f *follower) Ended() bool { return errors.Is(f.ring.err(), errEnded) }
+// Lost reports whether the recording has ended: by End, or because it could not go on.
+func (f *follower) Lost() bool { return f.ring.err() != nil }
 
 // Window returns how far back the recording reaches; 0 if there is none, as with a nil Recorder.
 func (r *Recorder) Window(now time.Time) time.Duration {
@@ -133,6 +172,9 @@ func (r *Recorder) Window(now time.Time) time.Duration {
 func (f *follower) Bytes() ([]byte, error) {
 	f.mu.Lock() // keeps the segments from being dropped, and their memory from being used again
 	defer f.mu.Unlock()
+	if err := f.ready(); err != nil {
+		return nil, err
+	}
 	segments, err := f.ring.all()
 	if err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func (w *historian) begin() {
 		})
 		v.Present = true
 		if v.Running = r.Stage() != dispatch.StageWaiting; !v.Running {
-			v.At = w.machine.ArrivedAt(&r.Waiter)
+			v.At = w.machine.ArrivedAt(r.Waiter)
 		}
 		w.byNumber[r.Number()] = v
 	}
@@ -198,7 +198,7 @@ func (w *historian) event() { w.at() }
 // about implements watcher.
 func (w *historian) about(r *request) {
 	if w.kind == firstByte && r.Stage() == dispatch.StageSent {
-		w.visit(&r.Waiter).FirstByte = w.at()
+		w.visit(r.Waiter).FirstByte = w.at()
 	}
 }
 
@@ -226,7 +226,7 @@ func (w *historian) reported(e dispatch.Endpoint, s dispatch.Signals) {
 
 // decided implements watcher.
 func (w *historian) decided(r *request, v ruling) {
-	of := w.visit(&r.Waiter)
+	of := w.visit(r.Waiter)
 	switch v.stage {
 	case dispatch.StageGranted, dispatch.StageSent:
 		if of.Dispatched.IsZero() && !of.Running {

@@ -2,11 +2,9 @@ package recording_test
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/recording"
@@ -79,14 +77,8 @@ func TestHistory(t *testing.T) {
 // A history of hidden keys says so.
 func TestHistoryOfHiddenKeys(t *testing.T) {
 	d := newQuietDriver(t)
-	var err error
-	if d.machine, err = dispatch.New(d.config, placement.On(d.board), rand.New(rand.NewPCG(1, 3))); err != nil {
-		t.Fatal(err)
-	}
 	hide := func(key string) string { return "hidden-" + key }
-	if d.recorder, err = d.format.Record(d.machine, d.board, d.config, 1<<20, d.now, hide); err != nil {
-		t.Fatal(err)
-	}
+	d.record(1<<20, hide)
 	d.arriveAs("a", 0, "first")
 	h := d.history()
 	if !h.Hidden || len(h.Visits) != 1 || h.Visits[0].Arrival.Flow != "hidden-a" {

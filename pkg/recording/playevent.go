@@ -19,11 +19,11 @@ func (p *player) begin(k kind, now time.Time) error {
 	case arrive, passOn:
 		return p.arrive(k, now)
 	case told:
-		return p.about(func(r *request) { m.Told(&r.Waiter) })
+		return p.about(func(r *request) { m.Told(r.Waiter) })
 	case cancel:
 		return p.about(func(r *request) {
 			p.own = r
-			m.Cancel(now, &r.Waiter, p.in.outcome())
+			m.Cancel(now, r.Waiter, p.in.outcome())
 		})
 	case firstByte:
 		return p.held(func(l *dispatch.Lease) { m.FirstByte(l) })
@@ -169,7 +169,7 @@ func (p *player) resume(k kind, now time.Time) error {
 	delete(p.requests, v.Number())
 	err := p.call(func() { m.PreemptorGone(now, o) })
 	if p.watch != nil && r != nil && r.Stage() == dispatch.StageEnded {
-		p.watch.decided(r, rulingOn(&r.Waiter))
+		p.watch.decided(r, rulingOn(r.Waiter))
 	}
 	return err
 }
@@ -220,8 +220,8 @@ func (p *player) complete(k kind, now time.Time) error {
 func (p *player) arrive(k kind, now time.Time) error {
 	in := &p.in
 	flags := in.octet()
-	r := &request{}
-	a := dispatch.Arrival{Flow: in.text(), Tier: int(in.signed()), Cost: fairqueue.Cost(in.signed()), Owner: r}
+	r := &request{Waiter: new(dispatch.Waiter)}
+	a := dispatch.Arrival{Flow: in.text(), Tier: int(in.signed()), Cost: fairqueue.Cost(in.signed())}
 	a.Tenant, a.Uses, p.tenant, p.uses = p.tenant, p.uses, "", 0
 	if flags&hasTokens != 0 {
 		a.Tokens = stock.Tokens(in.signed())
@@ -260,9 +260,9 @@ func (p *player) arrive(k kind, now time.Time) error {
 	}
 	err := p.call(func() {
 		if k == passOn {
-			p.machine.PassOn(now, &r.Waiter, a)
+			p.machine.PassOn(now, r.Waiter, a)
 		} else {
-			p.machine.Arrive(now, &r.Waiter, a)
+			p.machine.Arrive(now, r.Waiter, a)
 		}
 	})
 	p.requests[r.Number()] = r

@@ -39,9 +39,7 @@ func newQuietDriverOf(t testing.TB, change func(*dispatch.Config)) *driver {
 	if d.machine, err = dispatch.New(d.config, placement.On(d.board), rand.New(rand.NewPCG(1, 3))); err != nil {
 		t.Fatal(err)
 	}
-	if d.recorder, err = d.format.Record(d.machine, d.board, d.config, 1<<20, d.now, nil); err != nil {
-		t.Fatal(err)
-	}
+	d.record(1<<20, nil)
 	d.snapshot = scheduling.NewSnapshot(1, []scheduling.Endpoint{
 		{ID: 0, Address: "10.0.0.1:80", Ready: true},
 	})

@@ -21,9 +21,26 @@ type state struct {
 
 // request is a request in a replay.
 type request struct {
-	dispatch.Waiter
+	*dispatch.Waiter
 	id    string
 	query *scheduling.Query // nil: any endpoint will do
+}
+
+// beginning is what a recording begins with, as it is captured from the machine that is recorded.
+type beginning struct {
+	machine *dispatch.Machine
+	board   *scheduling.Board
+	live    []*dispatch.Waiter // the requests that have not ended
+}
+
+// state returns the state; ids has the IDs of the live requests.
+func (b *beginning) state(ids []string) *state {
+	s := &state{machine: b.machine, board: b.board, requests: make(map[uint64]*request, len(b.live))}
+	for i, w := range b.live {
+		q, _ := w.Placement().(*scheduling.Query)
+		s.requests[w.Number()] = &request{Waiter: w, id: ids[i], query: q}
+	}
+	return s
 }
 
 // Format reads and writes recordings of machines with one type of Placer.

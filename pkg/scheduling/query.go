@@ -29,7 +29,7 @@ type Query struct {
 	prefill int32
 
 	// view is a copy of the board's comparison; nil without Watch.
-	view *View
+	view *View `graph:"-"`
 }
 
 // renew filters the request against a snapshot.

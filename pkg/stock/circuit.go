@@ -63,7 +63,7 @@ type Circuit struct {
 }
 
 type circuitAnswer struct {
-	flow   string
+	flow   string `graph:"key"`
 	failed Failure
 }
 

@@ -59,7 +59,7 @@ func newPool(
 		Controller: extproc.Controlled(p.controller),
 		Picker:     picker{&p.prepared, &p.lengths, p.index, &p.adapters},
 		Log:        log.WithName("extproc"),
-		Registerer: p.registerer, NameRequests: p.recorder != nil, Records: p.records, Tail: &p.tail, Tracer: tracer,
+		Registerer: p.registerer, NameRequests: p.recording.readable, Records: p.records, Tail: &p.tail, Tracer: tracer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("app: %w", err)
@@ -119,9 +119,7 @@ func (p *Pool) Run(ctx context.Context) error {
 		parts.Go(func() error { p.events.Run(ctx); return nil })
 	}
 	parts.Go(func() error { p.records.Run(ctx); return nil })
-	if p.recorder != nil {
-		parts.Go(func() error { p.keepRecording(ctx); return nil })
-	}
+	parts.Go(func() error { p.keepRecordings(ctx); return nil })
 	if p.cluster != nil {
 		parts.Go(func() error { return p.cluster.Run(ctx) })
 	}

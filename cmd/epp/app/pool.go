@@ -18,7 +18,6 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/leader"
 	"github.com/weir-epp/weir/pkg/prefix"
-	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/scheduling"
 	"github.com/weir-epp/weir/pkg/stock"
 )
@@ -33,12 +32,12 @@ type Pool struct {
 	board      *scheduling.Board // guarded by the controller's lock
 	controller *flowcontrol.RequestQueueController
 	server     *extproc.Server
-	recorder   *recording.Recorder // nil: none
-	records    *sink.Sink          // of decision records
-	index      *prefix.Index       // the endpoints' cached prompts
-	tail       tail                // its own comments name its guards
-	cluster    *kube.Cluster       // nil: the endpoints do not come from Kubernetes
-	naming     naming              // its own comments name its guards
+	recording  recordings    // its own comments name its guards
+	records    *sink.Sink    // of decision records
+	index      *prefix.Index // the endpoints' cached prompts
+	tail       tail          // its own comments name its guards
+	cluster    *kube.Cluster // nil: the endpoints do not come from Kubernetes
+	naming     naming        // its own comments name its guards
 
 	replication *replication         // nil: other replicas are unknown
 	scraper     *scrape.Scraper      // nil: no metrics of engines are read

@@ -3,11 +3,13 @@ package app
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,45 +36,81 @@ func RecordedConfig(d *config.Document, hashed bool) dispatch.Config {
 	return recording.HiddenConfig(flow.Config, recordedFlow)
 }
 
-// record starts recording every decision, unless nobody could read it.
+// recordings is the recording of a pool's decisions, which a reload may end, and begin again.
+type recordings struct {
+	// Immutable.
+	readable bool                // there is a page to read it
+	hide     func(string) string // as in recording.Format.New
+	begun    chan struct{}       // has an element after a recording has begun
+
+	now atomic.Pointer[recording.Recorder] // nil: none
+}
+
+// record begins to record every decision, if the configuration says so.
 func (p *Pool) record(o *Options, cfg recording.Config) error {
 	window := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_recording_window_seconds",
 		Help: "How far back the recording of decisions at /debug/recording reaches; 0: there is none.",
-	}, func() float64 { return p.recorder.Window(time.Now()).Seconds() })
+	}, func() float64 { return p.recording.now.Load().Window(time.Now()).Seconds() })
 	if err := register(p.registerer, window); err != nil {
 		return err
 	}
-	if cfg.MiB == 0 || o.DebugPort == DebugOff {
+	p.recording.readable, p.recording.begun = o.DebugPort != DebugOff, make(chan struct{}, 1)
+	if o.HashFlowKeys {
+		p.recording.hide = recordedFlow
+	}
+	return p.beginRecording(cfg)
+}
+
+// beginRecording begins a recording of this size, unless it is 0 or nobody could read it.
+func (p *Pool) beginRecording(cfg recording.Config) error {
+	if cfg.MiB == 0 || !p.recording.readable {
 		return nil
 	}
 	format, err := Recordings()
 	if err != nil {
 		return fmt.Errorf("app: %w", err)
 	}
-	var hide func(string) string
-	if o.HashFlowKeys {
-		hide = recordedFlow
+	p.mu.Lock()
+	flow := p.flow.Config
+	p.mu.Unlock()
+	recorder, err := format.New(flow, cfg.Bytes(), p.recording.hide)
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
 	}
-	return p.controller.Record(func(m *dispatch.Machine, queue dispatch.Config) (flowcontrol.Recorder, error) {
-		p.recorder, err = format.Record(m, p.board, queue, cfg.Bytes(), time.Now(), hide)
-		return p.recorder, err
+	var paused time.Duration
+	err = p.controller.Record(func(
+		m *dispatch.Machine, queue dispatch.Config, live iter.Seq2[*dispatch.Waiter, string],
+	) (flowcontrol.Recorder, error) {
+		now := time.Now()
+		defer func() { paused = time.Since(now) }()
+		return recorder, recorder.Begin(now, m, p.board, queue, live)
 	})
+	if err != nil {
+		return fmt.Errorf("app: %w", err)
+	}
+	p.log.Info("the recording of decisions begins", "MiB", cfg.MiB, "paused", paused.String())
+	p.recording.now.Store(recorder)
+	select {
+	case p.recording.begun <- struct{}{}:
+	default:
+	}
+	return nil
 }
 
-// resizeRecording applies a changed size of the recording. It reports whether the change takes effect only at the next
-// start.
-func (p *Pool) resizeRecording(cfg recording.Config) (later bool) {
-	switch {
-	case p.recorder == nil || p.recorder.Ended():
-		return cfg.MiB > 0
-	case cfg.MiB == 0:
-		p.controller.StopRecording()
-		p.recorder.End()
-	default:
-		p.recorder.Resize(cfg.Bytes())
+// resizeRecording applies a changed size of the recording, which ends it or begins it, if need be.
+func (p *Pool) resizeRecording(cfg recording.Config) error {
+	recorder := p.recording.now.Load()
+	if cfg.MiB > 0 && recorder != nil && !recorder.Lost() {
+		recorder.Resize(cfg.Bytes())
+		return nil
 	}
-	return false
+	if recorder != nil {
+		p.recording.now.Store(nil)
+		p.controller.StopRecording()
+		recorder.End()
+	}
+	return p.beginRecording(cfg)
 }
 
 // recordedFlow returns a flow's key in a recording with --hash-flow-keys: a hash, even of a model's name, since keys in
@@ -90,10 +128,19 @@ func RecordedFlows(key string) []string {
 	return []string{key, request.HashedFlowName(key), recordedFlow(key)}
 }
 
-// keepRecording keeps the recording at its size until ctx is over.
-func (p *Pool) keepRecording(ctx context.Context) {
-	if err := p.recorder.Run(ctx); err != nil {
-		p.log.Error(err, "the recording has ended; requests are served as before")
+// keepRecordings keeps each recording at its size until ctx is over.
+func (p *Pool) keepRecordings(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.recording.begun:
+		}
+		if recorder := p.recording.now.Load(); recorder != nil {
+			if err := recorder.Run(ctx); err != nil {
+				p.log.Error(err, "the recording has ended; requests are served as before")
+			}
+		}
 	}
 }
 
@@ -115,13 +162,14 @@ type recordingReading struct {
 }
 
 // noRecording is the answer of an epp without a recording.
-const noRecording = "nothing is recorded, since recording is 0: set recording: 16 in the configuration, or --record=16, which keeps " +
-	"the last 16 MiB of decisions, and start epp again"
+const noRecording = "nothing is recorded, since recording is 0: set recording: 16 in the configuration, which counts at once, or " +
+	"--record=16 at the start, to keep the last 16 MiB of decisions"
 
 // recordingPage writes the recording as a file. It serves one reader at a time, because a copy of the recording is in
 // memory meanwhile, and waits until the pause after the last copy is over.
 func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
-	if a.pool.recorder == nil || a.pool.recorder.Ended() {
+	recorder := a.pool.recording.now.Load()
+	if recorder == nil {
 		http.Error(w, noRecording, http.StatusNotFound)
 		return
 	}
@@ -136,8 +184,8 @@ func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	begun := time.Now()
-	a.pool.controller.Look(a.pool.recorder.Seal)
-	file, err := a.pool.recorder.Bytes()
+	a.pool.controller.Look(recorder.Seal)
+	file, err := recorder.Bytes()
 	a.reading.rests = time.Now().Add(recordingRest * time.Since(begun))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

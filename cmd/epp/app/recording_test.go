@@ -106,13 +106,18 @@ func TestRecordingIsOnByDefault(t *testing.T) {
 	}
 	o = testOptions()
 	o.DebugPort = DebugOff
-	if r := start(t, o); r.pool.recorder != nil {
+	if r := start(t, o); r.pool.recording.now.Load() != nil {
 		t.Error("recorded for nobody")
 	}
 }
 
-// A reload changes the size of the recording, and 0 ends it and frees its memory; what begins at the next start is said to.
+// A reload changes the size of the recording at once. 0 ends it and frees its memory, and another size begins a new one, as
+// often as one likes.
 func TestRecordingIsReloaded(t *testing.T) {
+	format, err := Recordings()
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := startReloading(t, "recording: 2\n", nil)
 	serve := func() {
 		stream := r.request(t.Context())
@@ -124,18 +129,25 @@ func TestRecordingIsReloaded(t *testing.T) {
 	serve()
 	for _, step := range []struct {
 		size, status int
-	}{{1, 200}, {4, 200}, {0, 404}, {8, 404}} {
-		expect.Replaced(t, r.file, fmt.Sprintf("recording: %d\n", step.size))
-		expect.True(t, "the reload", func() bool { return r.Config().Recording == int64(step.size) })
+	}{{1, 200}, {4, 200}, {0, 404}, {8, 200}, {0, 404}, {2, 200}, {0, 404}} {
+		writeFile(t, r.file, fmt.Sprintf("recording: %d\n", step.size))
+		eventually(t, "the reload", func() bool { return r.Config().Recording == int64(step.size) })
 		serve()
-		if status, _ := r.debug("/debug/recording"); status != step.status {
+		status, file := r.debug("/debug/recording")
+		if status != step.status {
 			t.Errorf("recording: %d: %d", step.size, status)
+		}
+		if status != http.StatusOK {
+			continue
+		}
+		if s, err := format.Replay(strings.NewReader(file)); err != nil || s.Arrivals == 0 {
+			t.Errorf("recording: %d: %+v %v", step.size, s, err)
 		}
 	}
 	if got := r.sample("weir_recording_window_seconds"); got != 0 {
 		t.Errorf("the window is %v", got)
 	}
-	if text := r.log.String(); strings.Count(text, "the change counts from the next start on") != 1 {
+	if text := r.log.String(); strings.Count(text, "the recording of decisions begins") != 3 || strings.Contains(text, "next start") {
 		t.Errorf("the log says\n%s", text)
 	}
 }

@@ -77,8 +77,10 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 		return nil, d.Refused(err)
 	}
 	a.pool.records.Reconfigure(d.SinkConfig())
-	if running.Recording != d.Recording && a.pool.resizeRecording(d.RecordingConfig()) {
-		a.log.Info("WARNING: configuration: recording: it has ended, or was never begun: the change counts from the next start on")
+	if running.Recording != d.Recording {
+		if err := a.pool.resizeRecording(d.RecordingConfig()); err != nil {
+			a.log.Error(err, "configuration: recording: it cannot begin; requests are served as before")
+		}
 	}
 	a.configuration.use(d, time.Now())
 	for _, key := range config.AtNextStart(fields) {
