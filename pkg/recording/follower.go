@@ -55,9 +55,8 @@ func (f *Format) New(cfg dispatch.Config, limit int, hide func(string) string) (
 const fewValues, valuesOfEach = 500, 5
 
 // Begin begins the recording of machine m, which has this configuration, and of the board on which it places requests,
-// between two events. live yields the requests that have not ended, and their IDs;
-// nil: there are none. It only copies memory, since the machine
-// stands still meanwhile; Run makes the rest.
+// between two events. live yields the requests that have not ended, and their IDs; nil: there are none. Begin only copies
+// memory, since the machine stands still meanwhile; Run does the rest.
 func (r *Recorder) Begin(
 	now time.Time, m *dispatch.Machine, board *scheduling.Board, cfg dispatch.Config, live iter.Seq2[*dispatch.Waiter, string],
 ) error {
@@ -94,7 +93,8 @@ func (f *follower) ready() error {
 		f.ring.end(err)
 		return err
 	}
-	f.player.state, f.ids = first.(*beginning).state(f.ids), nil
+	f.player.state = first.(*beginning).state(f.ids)
+	f.ids, f.changes = nil, graph.Changes{}
 	return nil
 }
 

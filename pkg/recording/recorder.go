@@ -15,8 +15,8 @@ type Recorder struct {
 	segment
 	board *scheduling.Board
 	hide  func(string) string  // returns the text to record for a key; nil for the key itself
-	own   *dispatch.Waiter     // the request that the current event is about, if its verdict is recorded
-	pool  *scheduling.Snapshot // the snapshot that was recorded last
+	own   *dispatch.Waiter     // the current event's request, if its verdict is recorded
+	pool  *scheduling.Snapshot // the last recorded snapshot
 
 	*follower // has a lock of its own
 }
