@@ -130,8 +130,8 @@ func TestRecordingIsReloaded(t *testing.T) {
 	for _, step := range []struct {
 		size, status int
 	}{{1, 200}, {4, 200}, {0, 404}, {8, 200}, {0, 404}, {2, 200}, {0, 404}} {
-		writeFile(t, r.file, fmt.Sprintf("recording: %d\n", step.size))
-		eventually(t, "the reload", func() bool { return r.Config().Recording == int64(step.size) })
+		expect.Replaced(t, r.file, fmt.Sprintf("recording: %d\n", step.size))
+		expect.True(t, "the reload", func() bool { return r.Config().Recording == int64(step.size) })
 		serve()
 		status, file := r.debug("/debug/recording")
 		if status != step.status {
