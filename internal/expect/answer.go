@@ -24,10 +24,10 @@ func (a Answer) Reason() string { return a.Header.Get("x-weir-reason") }
 
 // Served returns an error unless the answer is whole and its status 200.
 func (a Answer) Served() error {
-	if a.Err == nil && a.Status == http.StatusOK {
-		return nil
+	if a.Err != nil || a.Status == http.StatusOK {
+		return a.Err
 	}
-	return fmt.Errorf("status %d, %v, %v: %s", a.Status, a.Err, a.Header, a.Body)
+	return fmt.Errorf("status %d, %v: %s", a.Status, a.Header, a.Body)
 }
 
 // Post sends JSON to a URL, with these headers (name, value, …), and reads the whole answer.
