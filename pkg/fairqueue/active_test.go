@@ -173,8 +173,8 @@ func TestTrueUpMovesTheFlow(t *testing.T) {
 	}
 }
 
-// Many flows wait, are dispatched and end, at two levels. What the queue keeps is bounded by what is active and by the
-// limits of what it keeps, and every request in flight is counted once.
+// Many flows wait, are dispatched and end, at two levels. The queue's memory is bounded by the active flows and its
+// limits, and every request in flight is counted once.
 func TestLittleIsKeptOfFlowsInFlight(t *testing.T) {
 	d := counter{counting: map[*share]bool{}}
 	q := remembering(t, 2, d)
@@ -236,7 +236,7 @@ func countsFlights(t *testing.T, q *FairRequestQueue, want int) {
 	}
 }
 
-// A request that comes back is in flight nowhere any more: neither in its flow nor in the flows above.
+// A requeued request no longer counts as in flight: neither in its flow nor in the flows above.
 func TestRequeuedIsNotInFlight(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Discipline, cfg.Levels = VTC, 2

@@ -27,8 +27,8 @@ func aged(t *testing.T, ageing time.Duration) *FairRequestQueue {
 	return classes(t, Stay, ClassConfig{Name: "a", Quantum: 1000, Order: WSPT, Ageing: ageing})
 }
 
-// Section 8, point 2: a waiter of cost 1,000 beside arrivals of cost 10, of which one comes and one goes each second. It is
-// overtaken by those that arrive within ln(100)·T after it, and by none that come later; without ageing by all.
+// Section 8, point 2: a waiter of cost 1,000 beside arrivals of cost 10; each second one arrives and one goes. The
+// arrivals within ln(100)·T after it overtake it, and later ones do not; without ageing all do.
 func TestAgeingOfWSPT(t *testing.T) {
 	for _, test := range []struct {
 		ageing   time.Duration
@@ -88,7 +88,7 @@ func TestAgeingAndStrictPriority(t *testing.T) {
 	}
 }
 
-// A reload that turns ageing on sorts what waits.
+// A reload that turns ageing on sorts the waiting requests.
 func TestReloadOfAgeing(t *testing.T) {
 	q := aged(t, 0)
 	long := &Request{Path: &Path{}, Cost: 1000}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// unfair is vtc, but for one flow, which always goes first, or gets a twentieth.
+// unfair is vtc, except for one flow, which always goes first, or gets a twentieth.
 type unfair struct {
 	vtc
 	favours, neglects string
@@ -28,8 +28,8 @@ func (d unfair) charge(l *level, s *share, r *Request, tag VirtualTime, p *recei
 	return true
 }
 
-// serves lets flows with weights and wrong estimates come and go for a while, and returns the largest gap over its
-// bound and the last one.
+// serves runs flows with weights and wrong estimates for a while, and returns the largest ratio of the gap to its
+// bound, and the last one.
 func serves(t *testing.T, seed uint64, change func(q *FairRequestQueue)) (ratio float64, last Fairness) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 31))
@@ -80,7 +80,7 @@ func serves(t *testing.T, seed uint64, change func(q *FairRequestQueue)) (ratio 
 	return ratio, last
 }
 
-// The gap stays within the bound, whatever the estimates are, and is far beyond it if a flow is favoured or neglected.
+// The gap stays within the bound for any estimates, and is far beyond it if a flow is favoured or neglected.
 func TestFairnessGap(t *testing.T) {
 	for seed := range uint64(30) {
 		if ratio, last := serves(t, seed, func(*FairRequestQueue) {}); ratio > 1 || last.Gap <= 0 {
@@ -95,7 +95,7 @@ func TestFairnessGap(t *testing.T) {
 	}
 }
 
-// unfairShare is fairshare, but for one flow, which gets a twentieth.
+// unfairShare is fairshare, except for one flow, which gets a twentieth.
 type unfairShare struct {
 	fairShare
 	neglects string
@@ -195,8 +195,8 @@ func TestFairnessBoundOfFairShare(t *testing.T) {
 	}
 }
 
-// The gap is that of the flows that wait: cost served over weight. A flow with nothing served counts, and one that does not
-// wait does not.
+// The gap is over the waiting flows: cost served over weight. A flow without service counts; a flow that does not wait
+// does not.
 func TestFairnessGapCounts(t *testing.T) {
 	q := counting(t, ByArrival, func(c *Config) { c.Weights = map[string]Weight{"b": 2 * WeightOne} })
 	keep(t, q, "a", 10, 5)
@@ -267,7 +267,7 @@ func TestFairnessBoundCounts(t *testing.T) {
 	}
 }
 
-// Flows are compared only with those that wait for the same model servers.
+// Flows are compared only with flows that wait for the same model servers.
 func TestFairnessGapOfLanes(t *testing.T) {
 	q := counting(t, ByArrival, func(*Config) {})
 	for range 5 {

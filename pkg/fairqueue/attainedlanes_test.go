@@ -12,7 +12,7 @@ func keepIn(t *testing.T, q *FairRequestQueue, flow string, lane Lane, cost Cost
 	}
 }
 
-// A flow is entitled to nothing while it is at its cap, however long that lasts, and to its share again from then on.
+// A flow has no entitled share while it is at its cap, however long; afterwards it has its share again.
 func TestFairnessGapBesideACap(t *testing.T) {
 	q := counting(t, ByArrival, func(*Config) {})
 	serve := func(n int) {
@@ -42,8 +42,8 @@ func TestFairnessGapBesideACap(t *testing.T) {
 	}
 }
 
-// Service by other backends is none by those that a flow waits for: not that of a request that went before the flow waited
-// here, nor that of another lane where it waits as well.
+// Service by other backends does not count at those that a flow waits for: neither that of a request that went before
+// the flow waited here, nor that of another lane where it also waits.
 func TestFairnessGapInEachLane(t *testing.T) {
 	t.Run("long requests elsewhere", func(t *testing.T) {
 		q := counting(t, ByArrival, func(*Config) {})
@@ -82,7 +82,7 @@ func TestFairnessGapInEachLane(t *testing.T) {
 	}
 }
 
-// A bypass is no turn: it does not count, neither at its end nor when its usage is known later.
+// A bypass is not a turn: it does not count, neither at its end nor when its usage is known later.
 func TestFairnessGapWithoutBypasses(t *testing.T) {
 	q := counting(t, ByArrival, func(*Config) {})
 	r := &Request{Flow: "a", Cost: 50_000}

@@ -2,7 +2,7 @@ package fairqueue
 
 import "testing"
 
-// Pop refuses candidates that Peek and Claim did not make, those of another queue, and those that have become invalid.
+// Pop refuses candidates not made by Peek or Claim, candidates of another queue, and invalid ones.
 func TestOnlyTheQueueMakesCandidates(t *testing.T) {
 	for name, forge := range map[string]func(q *FairRequestQueue, c Candidate) Candidate{
 		"made by hand":  func(_ *FairRequestQueue, c Candidate) Candidate { return Candidate{Request: c.Request} },

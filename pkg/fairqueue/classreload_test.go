@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A request that a class has charged is refunded by that class, wherever a reload has put it; the class that is now first
-// gets nothing.
+// A request is refunded by the class that charged it, wherever a reload has moved the class; the new first class gets
+// nothing.
 func TestRequeueAfterClassesWereReordered(t *testing.T) {
 	q := classes(t, Stay, ab(10, 10)...)
 	for range 2 {
@@ -28,7 +28,7 @@ func TestRequeueAfterClassesWereReordered(t *testing.T) {
 	}
 }
 
-// A class that was renamed is a new one. The estimate that the old one had charged is no income of the first class.
+// A renamed class is a new one. The old class's charged estimate is not credited to the first class.
 func TestTrueUpAfterAClassWasRenamed(t *testing.T) {
 	for _, d := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		cfg := DefaultConfig()
@@ -59,7 +59,7 @@ func TestTrueUpAfterAClassWasRenamed(t *testing.T) {
 	}
 }
 
-// The identifier of a tier that is gone may be another's by now, which the usage of the former one's requests is none of.
+// A new tier may have the identifier of a removed one. The usage of the removed tier's requests does not count there.
 func TestLateUsageOfATierWhoseIdentifierIsAnothers(t *testing.T) {
 	for _, d := range []Discipline{WFQ, VTC, FairShare} {
 		cfg := DefaultConfig()
@@ -90,7 +90,7 @@ func TestLateUsageOfATierWhoseIdentifierIsAnothers(t *testing.T) {
 	}
 }
 
-// reloads is a queue whose configuration changes while requests wait and are in flight, and what the test knows of it.
+// reloads is a queue whose configuration changes while requests wait and are in flight, with the test's own accounts.
 type reloads struct {
 	*testing.T
 	random *rand.Rand
@@ -102,17 +102,17 @@ type reloads struct {
 	did    []string
 }
 
-// charged is a request that a class has charged.
+// charged is a request charged by a class.
 type charged struct {
 	r    *Request
 	by   *class
 	paid Cost // what the class has charged for it now; 0 if it shared its tier with nobody then
 }
 
-// TestReloadsKeepAccounts changes the tiers and classes at random between arrivals, dispatches, corrections and ends. What
-// concerns a request changes the accounts of the class that has charged it, by exactly what it turns out to cost more or
-// less, and no other class's; a reload changes no account of a class that stays; in flight in a class is what it has
-// dispatched and has not ended; and when everything has ended all accounts are empty.
+// TestReloadsKeepAccounts changes the tiers and classes at random between arrivals, dispatches, corrections and ends.
+// An event of a request changes only the accounts of the class that charged it, by exactly the difference of its cost.
+// A reload changes no account of a class that stays. A class's requests in flight are those it dispatched that have not
+// ended. At the end all accounts are empty.
 func TestReloadsKeepAccounts(t *testing.T) {
 	for seed := range seeds(300) {
 		x := &reloads{T: t, random: rand.New(rand.NewPCG(seed, 18)), now: start}
@@ -168,7 +168,7 @@ func (x *reloads) request() *Request {
 	return r
 }
 
-// accountOf returns what a class owes and has earned, what its flows do, and how many of its requests wait and are in flight.
+// accountOf returns a class's debt and credit, its flows' state, and its numbers of requests waiting and in flight.
 func accountOf(c *class) (numbers []int64) {
 	number := func(n int64) { numbers = append(numbers, n) }
 	number(c.deficit)
@@ -205,7 +205,7 @@ func (x *reloads) accounts() map[*class][]int64 {
 	return all
 }
 
-// same fails unless all classes that were there and still are, but for those that may change, have the same account.
+// same fails unless all remaining classes have the same account as before, except those that may change.
 func (x *reloads) same(before map[*class][]int64, may func(*class) bool) {
 	x.Helper()
 	for c, now := range x.accounts() {
@@ -218,7 +218,7 @@ func (x *reloads) same(before map[*class][]int64, may func(*class) bool) {
 // at returns the class in which a request that waits would be charged.
 func at(r *Request) *class { return r.flowLane.lane.class }
 
-// concerns does what concerns a request, after which its class is to have what it charged and what is not charged any more.
+// concerns applies an event of a request, and checks that the request's class gets back what is no longer charged.
 func (x *reloads) concerns(c *charged, to Cost, do func()) {
 	x.Helper()
 	before, sum, shares := x.accounts(), c.by.deficit+c.by.credit, c.paid > 0 && c.by.ring.shared()
@@ -380,7 +380,7 @@ func (x *reloads) reload() {
 	x.same(before, func(c *class) bool { return alone[c.tier] }) // a tier's only class has no account with the others
 }
 
-// check compares what is in flight with what the test has sent there.
+// check compares the queue's requests in flight with the test's.
 func (x *reloads) check() {
 	x.Helper()
 	if err := checkInvariants(x.q); err != nil {
@@ -404,7 +404,7 @@ func (x *reloads) check() {
 	}
 }
 
-// finish ends everything, after which nothing is left anywhere.
+// finish ends all requests, and checks that all accounts are empty.
 func (x *reloads) finish() {
 	for x.q.Len() > 0 {
 		x.pop()

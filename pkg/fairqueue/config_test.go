@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Validate names every field that is wrong, all at once.
+// Validate names all wrong fields at once.
 func TestValidate(t *testing.T) {
 	cfg := DefaultConfig()
 	if err := cfg.Validate(); err != nil {

@@ -56,7 +56,7 @@ func TestDrain(t *testing.T) {
 	audit.check(t, q)
 }
 
-// expire removes everything that is due.
+// expire removes all due requests.
 func expire(q *FairRequestQueue, now time.Time) []*Request {
 	expired, more := q.CleanupExpired(now, q.Len(), nil)
 	if more {
@@ -65,7 +65,7 @@ func expire(q *FairRequestQueue, now time.Time) []*Request {
 	return expired
 }
 
-// A call removes so many at most, the earliest first, and reports whether others are due.
+// A call removes a limited number, the earliest first, and reports whether more are due.
 func TestCleanupExpiredHasABound(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.FlowCapacity = cfg.TotalCapacity

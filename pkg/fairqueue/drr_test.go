@@ -47,7 +47,7 @@ func goes(t testing.TB, q *FairRequestQueue, n int) string {
 	return b.String()
 }
 
-// credit is what a class has earned and was given back.
+// credit is a class's earnings and refunds.
 func credit(q *FairRequestQueue, class int) int64 {
 	return q.top.classes[class].deficit + q.top.classes[class].credit
 }
@@ -226,7 +226,7 @@ func TestDRREmptyClassBeginsAnew(t *testing.T) {
 	}
 }
 
-// A claim is paid for later. A release that comes back costs its class nothing.
+// A claim is paid for later. A requeued release costs its class nothing.
 func TestDRRDebtsAndRefunds(t *testing.T) {
 	q := classes(t, Stay, ab(100, 100)...)
 	waits(t, q, "a", 100, 60)
@@ -361,7 +361,7 @@ func TestDRRBypass(t *testing.T) {
 	}
 }
 
-// A class pays what its requests have really cost, whenever that is known, and gets back what they were charged too much.
+// A class pays the actual cost of its requests, whenever it is known, and gets overcharges back.
 func TestAClassIsTruedUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		correct func(q *FairRequestQueue, r *Request)
@@ -391,8 +391,8 @@ func TestAClassIsTruedUp(t *testing.T) {
 	}
 }
 
-// A class that has lost its last waiter has lost its credit: it pays nothing with it. While it is empty, what its requests
-// have cost more and less adds up, and what it has too much in the end it loses.
+// A class loses its credit with its last waiter, and pays nothing with it. While it is empty, the corrections of its
+// requests add up; it loses the surplus in the end.
 func TestAnEmptyClassPaysNothingWithLostCredit(t *testing.T) {
 	q := classes(t, Advance, ab(10, 10)...)
 	waits(t, q, "a", 10, 2)
@@ -411,8 +411,8 @@ func TestAnEmptyClassPaysNothingWithLostCredit(t *testing.T) {
 	}
 }
 
-// The overestimate of a request is credited to its class, and a class that is gone, or that shares with nobody any
-// more, is not corrected in another one's place.
+// The overestimate of a request is credited to its class. If that class is removed, or no longer shares with others, no
+// other class is corrected instead.
 func TestTrueUpOfClassesThatCameAndWent(t *testing.T) {
 	q := classes(t, Advance, ab(10, 10)...)
 	waits(t, q, "a", 10, 3)

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Two classes with quanta of 300 and 100 that always wait get 3 to 1 of what their requests really cost, whether they are
-// estimated at ten times that or at a tenth, one class or both, and however many are in flight before the cost is known.
+// Two classes with quanta of 300 and 100 that always wait get actual cost in the ratio 3 to 1: with estimates of ten
+// times the cost or a tenth, in one class or both, and with any number of requests in flight before their cost is
+// known.
 func TestClassesShareActualCosts(t *testing.T) {
 	for _, cursor := range []Cursor{Stay, Advance} {
 		for name, c := range map[string]struct{ estimate, actual [2]Cost }{
@@ -59,8 +60,7 @@ func TestClassesShareActualCosts(t *testing.T) {
 	}
 }
 
-// A class waits for the cost of a request beyond what it has left, though the class could pay for its next
-// head without that.
+// A class waits until it has earned the excess cost of a request, although it could otherwise pay for its next head.
 func TestAClassWaitsForItsDebt(t *testing.T) {
 	q := classes(t, Stay, ab(10, 10)...)
 	waits(t, q, "a", 4, 10)
@@ -85,7 +85,7 @@ func TestACorrectionEndsNoOtherTurn(t *testing.T) {
 	}
 }
 
-// A request that was paid with what its class was given back, and comes back, gives that back.
+// A requeued request that was paid from its class's refund returns that refund.
 func TestRequeueOfWhatWasPaidWithCredit(t *testing.T) {
 	q := classes(t, Stay, ab(100, 100)...)
 	waits(t, q, "a", 100, 1)

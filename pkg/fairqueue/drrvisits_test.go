@@ -16,8 +16,8 @@ func manyClasses(n int, quantum Cost) (list []ClassConfig) {
 	return list
 }
 
-// A turn visits a class or two where quanta cover costs, however many classes there are and whichever wait. Where they do
-// not, it visits each class with an open head at most twice, however many quanta are missing.
+// If quanta cover costs, a turn visits one or two classes, for any number of classes and waiting ones. Otherwise it
+// visits each class with an open head at most twice, however many quanta are missing.
 func TestVisitsOfATurn(t *testing.T) {
 	const classes64, pops = MaxClasses, 2000
 	for _, test := range []struct {
@@ -147,8 +147,8 @@ func (d drrByVisits) charge(l *level, s *share, r *Request, tag VirtualTime, p *
 	return true
 }
 
-// Random arrivals, cancellations, turns, promotions, claims, corrections, requeues, closed lanes and reloads: what is known
-// of the classes without visiting them leads to the same order and the same accounts as visiting all of them.
+// Random arrivals, cancellations, turns, promotions, claims, corrections, requeues, closed lanes and reloads: the
+// shortcuts give the same order and accounts as visits to all classes.
 func TestTurnsAreThoseOfVisitingAll(t *testing.T) {
 	for seed := range seeds(250) {
 		random := rand.New(rand.NewPCG(seed, 64))
@@ -317,7 +317,7 @@ func TestCapAfterAPromotedTurn(t *testing.T) {
 	}
 }
 
-// A class that comes to share again has no credit from before, and takes no turn by it.
+// A class that shares again has no old credit, and takes no turn by it.
 func TestNoTurnByForfeitedCredit(t *testing.T) {
 	q := classes(t, Stay, ab(10, 10)...)
 	waits(t, q, "a", 10, 1)

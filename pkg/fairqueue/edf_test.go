@@ -16,7 +16,7 @@ func byDeadline(t testing.TB, o Order) *FairRequestQueue {
 	return queue(t, cfg)
 }
 
-// named pushes a request that is called so, at this time, with a deadline that much later; 0: none of its own.
+// named pushes a request with this name, at this time, with a deadline this much later; 0: none of its own.
 func named(t testing.TB, q *FairRequestQueue, name string, at, within time.Duration, path *Path) *Request {
 	t.Helper()
 	r := &Request{Owner: name, Path: path}
@@ -95,7 +95,7 @@ func TestEDF(t *testing.T) {
 	}
 }
 
-// A year that a duration cannot reach is the latest deadline, not the earliest.
+// A year beyond the range of a duration is the latest deadline, not the earliest.
 func TestEDFOfDistantYears(t *testing.T) {
 	q := byDeadline(t, EDF)
 	for _, r := range []*Request{
@@ -112,7 +112,7 @@ func TestEDFOfDistantYears(t *testing.T) {
 	}
 }
 
-// A request whose release came to nothing has the place that it had.
+// A requeued request has its old place.
 func TestEDFRequeueKeepsThePlace(t *testing.T) {
 	q := byDeadline(t, EDF)
 	for i, name := range []string{"a", "b", "c", "d"} {
@@ -127,8 +127,8 @@ func TestEDFRequeueKeepsThePlace(t *testing.T) {
 	}
 }
 
-// An overdue request is never popped, wherever it stands. A full queue displaces the newest arrival of a flow, whatever its
-// deadline; a starved tier's age is that of its oldest arrival.
+// An overdue request is never popped, at any position. A full queue displaces the newest arrival of a flow, whatever
+// its deadline; a starved tier's age is that of its oldest arrival.
 func TestEDFExpiryAndDisplacement(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.Order = Shared, 3, 3, EDF
@@ -190,7 +190,7 @@ func TestReloadOfTheOrder(t *testing.T) {
 	}
 }
 
-// Random arrivals, cancellations, dispatches and requeues against a list that is sorted whenever somebody goes.
+// Random arrivals, cancellations, dispatches and requeues, compared with a list that is sorted at each dispatch.
 func TestEDFAgainstASortedList(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 112))

@@ -98,8 +98,8 @@ func TestQuietFlowWaitsForOneGrant(t *testing.T) {
 	}
 }
 
-// Flows that leave and return at once, so that each is always a newcomer, get no more than a flow that stays: one grant
-// each per round.
+// Flows that leave and return at once, and so are always newcomers, get no more than a flow that stays: one grant each
+// per round.
 func TestNewcomersWaitTheirTurn(t *testing.T) {
 	q := unlimited(t, nil, NewcomerFirst)
 	returning := []string{"a", "b", "c"}

@@ -47,7 +47,7 @@ func (c *cluster) waits(user string, cost Cost, n int) {
 	}
 }
 
-// uses lets n requests of a user go and end without waiting.
+// uses makes n requests of a user go and end without waiting.
 func (c *cluster) uses(user string, cost Cost, n int) {
 	for range n {
 		r := &Request{Flow: user, Cost: cost}
@@ -80,7 +80,7 @@ func (c *cluster) grant() *Request {
 
 func (c *cluster) advance(d time.Duration) { c.now = c.now.Add(d) }
 
-// user returns what is known of a user.
+// user returns the state of a user.
 func (c *cluster) user(name string) UserShare {
 	c.t.Helper()
 	v, _ := c.Shares(c.now, 1000)
@@ -158,8 +158,8 @@ func TestFairShareLightUserIsNext(t *testing.T) {
 	}
 }
 
-// The factor at shares of the recent tokens: .6 → .8, .75 → .5, from .95 on .1; none at half and below. Weights that entitle
-// to more than half move the threshold up to that share.
+// The factor at shares of the recent tokens: .6 → .8, .75 → .5, from .95 on .1; none at half and below. An entitled
+// share above half raises the threshold to that share.
 func TestFairShareFactor(t *testing.T) {
 	for _, x := range []struct {
 		share     Cost // of 1000
@@ -241,7 +241,7 @@ func TestFairShareFactorAlwaysLowers(t *testing.T) {
 	}
 }
 
-// Recent is what was charged in the last 300 s, to within a thirtieth, at the cost that it turned out to have.
+// Recent use is the charge of the last 300 s, to within a thirtieth, at the actual cost.
 func TestFairShareWindow(t *testing.T) {
 	c := newCluster(t)
 	c.uses("a", 500, 1)
@@ -280,7 +280,7 @@ func TestFairShareWindow(t *testing.T) {
 	}
 }
 
-// A flow that was forgotten begins anew: late refunds of it take nothing from anybody.
+// A forgotten flow starts anew: late refunds of it take nothing from other flows.
 func TestFairShareForgets(t *testing.T) {
 	c := newCluster(t)
 	late := &Request{Flow: "a", Cost: 1000}
@@ -299,7 +299,8 @@ func TestFairShareForgets(t *testing.T) {
 	}
 }
 
-// The wait bonus is 0.1 per second: who has waited longer by 10 s goes before one that is behind by less than a token.
+// The wait bonus is 0.1 per second: a flow that has waited 10 s longer goes before one that is behind by less than a
+// token.
 func TestFairShareWaitBonus(t *testing.T) {
 	for _, x := range []struct {
 		bonus  int64 // millionths a second
@@ -331,7 +332,7 @@ func TestFairShareWaitBonus(t *testing.T) {
 	}
 }
 
-// A wait bonus that changes at run time counts for those who wait.
+// A changed wait bonus applies to waiting requests.
 func TestFairShareBonusChanges(t *testing.T) {
 	for _, levels := range []int{1, 2} {
 		c := newCluster(t, func(c *Config) { c.FairShare.WaitBonus, c.Levels = 0, levels })
@@ -366,7 +367,7 @@ func mustPushAt(t testing.TB, c *cluster, r *Request) {
 	}
 }
 
-// Another window forgets what was used; all else stays.
+// A changed window drops the recent use; all else stays.
 func TestFairShareWindowChanges(t *testing.T) {
 	c := newCluster(t)
 	c.uses("a", 500, 1)
@@ -419,7 +420,8 @@ func TestFairShareUnderTenants(t *testing.T) {
 	mustHold(t, c.FairRequestQueue)
 }
 
-// Every setting out of its range is an error that names it, whatever the discipline, so that a file is valid or not at once.
+// Every setting out of its range is an error that names it, with every discipline, so a file's validity does not depend
+// on the discipline.
 func TestFairShareConfig(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Discipline, cfg.FairShare = FairShare, FairShareConfig{Window: time.Millisecond, Threshold: 499_999, WaitBonus: -1, BurstRate: -1, BurstCap: MaxCost + 1, BurstDecay: 1_000_001}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The faults of MindRouter's scheduler, which this one must not have: one test each.
+// The defects of MindRouter's scheduler, which this one must not have: one test each.
 
 // A user with 25,000 recent tokens beats one with 1,200, because a floor of −10,000 and a factor of 0.1 make −1,000 of the
 // one's deficit and nothing of the other's −1,200. Here the light user goes first, in whatever order they have used their
@@ -106,8 +106,8 @@ func TestDefect4PositiveDeficitInvertsWeights(t *testing.T) {
 	}
 }
 
-// A user who comes for the first time has no credit, so whoever was idle goes before. Here a new user goes when a known one
-// who was idle would, beside a heavy user and beside many.
+// A new user has no credit, so idle users go first. Here a new user goes when a known idle one would, beside a heavy
+// user and beside many.
 func TestDefect5NewcomerPenalty(t *testing.T) {
 	position := func(user string, others int, cost Cost) int {
 		c := newCluster(t)
@@ -148,9 +148,9 @@ func TestDefect5NewcomerPenalty(t *testing.T) {
 	}
 }
 
-// The wait bonus of 0.1 a second is nothing beside thousands of tokens: who has used 10,000 waits for hours while others keep
-// coming. Here it goes at the latest when others have had as much, and nobody who comes later is served before that for
-// ever.
+// The wait bonus of 0.1 a second is negligible beside thousands of tokens: a user of 10,000 tokens waits for hours
+// while others keep arriving. Here that user goes at the latest when others have had as much, and later users are not
+// served first forever.
 func TestDefect6Starvation(t *testing.T) {
 	for _, bonus := range []int64{0, 100_000} {
 		for _, tieBreak := range tieBreaks {
@@ -225,8 +225,8 @@ func TestDefect8MismatchHoldsNobodyBack(t *testing.T) {
 	}
 }
 
-// Maintenance visits every user for every job. Here a grant takes no more keys in hand with 10,000 users than with 10: none
-// but those of the user that goes, and of the one above the threshold.
+// Maintenance visits every user for every job. Here a grant computes no more keys with 10,000 users than with 10: only
+// those of the user that goes, and of the one above the threshold.
 func TestDefect9QuadraticMaintenance(t *testing.T) {
 	visits := func(n int) (tags int) {
 		c := newCluster(t)
@@ -258,8 +258,8 @@ func (d *countingTags) tag(l *level, s *share, head *Request) VirtualTime {
 	return d.fairShare.tag(l, s, head)
 }
 
-// A user is charged when a job ends, so a burst of 1,000 jobs enters before any of them counts. Here each counts when it
-// goes: of 20 slots a burst gets no more than its share as soon as another user waits.
+// A user is charged when a job ends, so a burst of 1,000 jobs enters before any of them counts. Here each counts when
+// it goes: a burst gets at most its share of 20 slots as soon as another user waits.
 func TestDefect10ChargeOnlyAtCompletion(t *testing.T) {
 	c := newCluster(t)
 	c.waits("burst", 100, 1000)

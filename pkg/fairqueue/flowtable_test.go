@@ -14,7 +14,7 @@ func TestFlowFitsItsSize(t *testing.T) {
 	}
 }
 
-// Many more flows come and go than are kept. The table stays bounded, and a forgotten flow starts over when it returns.
+// With many more flows than are kept, the table stays bounded, and a forgotten flow starts anew when it returns.
 func TestFlowTableKeepsOnlySome(t *testing.T) {
 	q, err := New(DefaultConfig())
 	if err != nil {
@@ -61,7 +61,7 @@ func TestFlowTableKeepsOnlySome(t *testing.T) {
 	}
 }
 
-// The largest capacity is reserved whole, and given back whole.
+// The largest capacity is reserved and returned as a whole.
 func TestTheLargestCapacityIsReserved(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Reserved, 1<<40, 1<<40

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// "If the capacity is exceeded, ErrTooManyFlows is returned only if the flowCapacities of critical flows exceed the total";
-// a critical request is queued up to its flow's capacity, whatever others wait: it displaces them (the proposal's guaranteed
-// capacity, C7).
+// "If the capacity is exceeded, ErrTooManyFlows is returned only if the flowCapacities of critical flows exceed the
+// total"; a critical request is queued up to its flow's capacity, and displaces any other waiting requests (the
+// proposal's guaranteed capacity, C7).
 func TestGuaranteedCapacityOfCriticalFlows(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity, cfg.GuaranteedTop = Shared, 6, 3, true

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// However the heads are given, they are sorted in one way: those of a class in the order in which they go, which need not
-// be that of arrival.
+// Heads in any order are sorted in one way: a class's heads in the order in which they go, which may differ from that
+// of arrival.
 func TestSortHeadsIsOneOrder(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Classes = []ClassConfig{{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1}}

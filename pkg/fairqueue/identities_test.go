@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A flow that leaves whenever it has gone, and comes back at once, gets no more than one that stays: leaving sheds no debt,
-// neither that of its last request nor that of costs known later, in its own lane nor while it waits in another.
+// A flow that leaves after each grant, and returns at once, gets no more than one that stays. Leaving drops no debt:
+// neither that of its last request nor that of costs known later, whether or not it waits in another lane.
 func TestLeavingShedsNoDebt(t *testing.T) { bothTrueUps(t, leavingShedsNoDebt) }
 
 func leavingShedsNoDebt(t *testing.T, d Discipline) {
@@ -41,8 +41,8 @@ func leavingShedsNoDebt(t *testing.T, d Discipline) {
 	}
 }
 
-// An attacker uses each identity once. With k requests waiting at a time it gets no more than k flows that stay: k times
-// what the honest flow gets, however dear its requests are, and whoever goes first of equals.
+// An attacker uses each identity once. With k requests waiting at a time it gets no more than k flows that stay, that
+// is k times the honest flow's service, whatever its requests cost and in whatever order equal flows go.
 func TestManyIdentities(t *testing.T) { bothTrueUps(t, manyIdentities) }
 
 func manyIdentities(t *testing.T, d Discipline) {
@@ -75,8 +75,7 @@ func manyIdentities(t *testing.T, d Discipline) {
 	}
 }
 
-// A hundred thousand identities, each with a request and a debt, leave no more known flows than the last ones that are
-// kept.
+// After a hundred thousand identities, each with a request and a debt, only the last ones are still known.
 func TestIdentitiesAreForgotten(t *testing.T) { bothTrueUps(t, identitiesAreForgotten) }
 
 func identitiesAreForgotten(t *testing.T, d Discipline) {

@@ -16,8 +16,8 @@ func mustHold(t testing.TB, q *FairRequestQueue) {
 	}
 }
 
-// checkInvariants returns what is wrong with the queue's state, or nil. It checks the list in the package comment by
-// visiting everything, in the simplest way.
+// checkInvariants returns a violated invariant of the queue's state, or nil. It checks the list in the package comment
+// by visiting everything, in the simplest way.
 func checkInvariants(q *FairRequestQueue) (err error) {
 	fail := func(format string, args ...any) {
 		if err == nil {
@@ -198,7 +198,7 @@ func ringsProblem(t *tier, fail failf) {
 	}
 }
 
-// classProblem checks a class, and returns what its flows reserve.
+// classProblem checks a class, and returns its flows' reservations.
 func classProblem(q *FairRequestQueue, c *class, waiting map[*Request]bool, fail failf) (reserved int) {
 	name := fmt.Sprintf("class %q of tier %s", c.config.Name, c.tier.config.Name)
 	queued, flowLanes := siblingsProblem(q, c, &c.siblings, nil, waiting, fail)

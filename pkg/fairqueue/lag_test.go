@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Deficits are the lag of weighted service. A charge of one is credited to all who are active, by weight, so they add up to
-// nothing; who was idle is owed nothing when it comes back, and owes what it has had.
+// Deficits are the lag of weighted service. A flow's charge is credited to all active flows by weight, so deficits add
+// up to 0. An idle flow gets no credit when it returns, but keeps its debt.
 func TestFairShareDeficits(t *testing.T) {
 	c := newCluster(t, users("faculty", "staff", "student"))
 	want := func(faculty, staff, student int64) {
@@ -51,8 +51,8 @@ func TestFairShareDeficits(t *testing.T) {
 	}
 }
 
-// Burst credits grow by 100 a second and weight while nothing waits and nothing is in flight, up to 1000, and halve when a
-// request begins to wait. They are the same for all over their weights.
+// Burst credits grow by 100 a second and weight while no request waits or is in flight, up to 1000, and halve when a
+// request starts waiting. Divided by the weights they are equal for all flows.
 func TestFairShareBurstCredits(t *testing.T) {
 	c := newCluster(t, users("faculty", "student"))
 	c.uses("faculty", 100, 1)
@@ -95,7 +95,7 @@ func TestFairShareBurstCredits(t *testing.T) {
 	want(300)
 }
 
-// Deficits stay what they are over any number of tokens, whatever the weights, and who is away is neither owed nor above the
+// Deficits stay exact over any number of tokens and for any weights. An absent flow has no credit, and is not above the
 // threshold.
 func TestFairShareDeficitsRollOver(t *testing.T) {
 	c := newCluster(t, func(c *Config) { c.Weights = map[string]Weight{"a": MinWeight, "b": MinWeight} })

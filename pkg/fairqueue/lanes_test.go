@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// With discipline none all requests go in order of arrival, whatever they cost and in whichever lanes they wait. A
-// release touches only the lane that it comes from, however many lanes there are.
+// With discipline none all requests go in order of arrival, with any costs and lanes. A release touches only its own
+// lane, however many there are.
 func TestNoneIsFirstComeFirstServed(t *testing.T) {
 	for _, lanes := range []int{3, 300} {
 		cfg := DefaultConfig()
@@ -62,7 +62,7 @@ func TestViewOfThoseThatCannotGo(t *testing.T) {
 	want(false, false)
 }
 
-// However many requests wait in a few flows that expire first, View shows the other flows too.
+// Even if very many requests of a few flows expire first, View also shows the other flows.
 func TestViewLooksPastACrowd(t *testing.T) {
 	q := crowd(t, 1000)
 	for i := range 5 {

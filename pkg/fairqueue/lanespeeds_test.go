@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// tenant is a flow with a number of clients that each send their next request to the lane when the last one has ended.
+// tenant is a flow with a number of clients. Each sends its next request to the lane when its last one has ended.
 type tenant struct {
 	flow    string
 	lane    Lane
@@ -16,9 +16,9 @@ type tenant struct {
 	cost    Cost
 }
 
-// engines simulates lanes of engines, each with one slot: a request takes as many steps as it costs, and what waits goes
-// in the queue's order. A request may use any engine of its lane. It returns what each tenant has been served in the
-// second half, in cost.
+// engines simulates lanes of engines, each with one slot: a request takes as many steps as it costs, and waiting
+// requests go in the queue's order, to any engine of their lane. It returns each tenant's service in the second half,
+// in cost.
 func engines(
 	t *testing.T, d Discipline, weights map[string]Weight, reach map[Lane][]int, tenants []tenant, steps int,
 ) []float64 {
@@ -98,8 +98,8 @@ func several(first, n int) (engines []int) {
 	return engines
 }
 
-// Flows that wait for the same engines share them by their weights, whatever others do at other engines, and whatever
-// they themselves do at engines for which nobody else waits.
+// Flows that wait for the same engines share them by their weights, whatever happens at other engines, including their
+// own use of engines without other waiters.
 func TestSharesHoldBesideFasterLanes(t *testing.T) {
 	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC, "fairshare": FairShare} {
 		for _, elsewhere := range []int{1, 4, 12} {
@@ -158,7 +158,7 @@ func TestSharesInRandomLanes(t *testing.T) {
 	}
 }
 
-// A tenant has its share of each set of engines for which it waits: what it gets of one is no part of another.
+// A tenant has its share of each set of engines that it waits for: service by one set does not count in another.
 func TestAShareOfEachSetOfEngines(t *testing.T) {
 	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC, "fairshare": FairShare} {
 		reach := map[Lane][]int{"one": {0}, "other": several(1, 4)}
@@ -172,7 +172,7 @@ func TestAShareOfEachSetOfEngines(t *testing.T) {
 	}
 }
 
-// Many names for the same engines, or overlapping sets of them, are no more shares of these.
+// Many names for the same engines, or overlapping sets, do not increase the share of these engines.
 func TestOverlappingLanesAreOneShare(t *testing.T) {
 	for name, d := range map[string]Discipline{"wfq": WFQ, "vtc": VTC, "fairshare": FairShare} {
 		reach, tenants := map[Lane][]int{"": several(0, 4)}, []tenant{{"one", "", 12, 2}}
@@ -196,7 +196,7 @@ func TestOverlappingLanesAreOneShare(t *testing.T) {
 		if share := served[0] / 20_000; share < 0.45 || share > 0.55 {
 			t.Errorf("%s: a tenant of all engines has %.2f of them beside one that is confined to each", name, share)
 		}
-		// Overlapping sets starve nobody.
+		// Overlapping sets starve no tenant.
 		reach = map[Lane][]int{"": several(0, 4), "left": several(0, 2), "middle": several(1, 2), "right": several(2, 2)}
 		tenants = []tenant{{"a", "", 12, 2}, {"b", "left", 12, 2}, {"c", "middle", 12, 2}, {"d", "right", 12, 2}, {"e", "right", 12, 1}}
 		served = engines(t, d, nil, reach, tenants, 10_000)

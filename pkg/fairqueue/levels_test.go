@@ -37,8 +37,8 @@ func TestTenantOverUser(t *testing.T) {
 	}
 }
 
-// In a full queue, the tenant with the most places gives one up, and among its users the one with the most. A user of
-// that tenant displaces another of the same tenant, and no other tenant's.
+// In a full queue, the tenant with the most places loses one, and among its users the one with the most. A user of that
+// tenant displaces another of the same tenant, and no other tenant's.
 func TestUserGivesUpAPlace(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Levels, cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = 2, Shared, 12, 12
@@ -183,8 +183,8 @@ func (o *tree) waitsIn(path []string, lane Lane) bool {
 	return slices.ContainsFunc(o.among(path), func(w *Request) bool { return laneAt(len(path), w) == lane })
 }
 
-// enter adds a waiter. A lane in which nobody waits is where the latest of its level is, and a sharer of which nothing
-// waits in a lane is where that is, at least.
+// enter adds a waiter. A lane without waiters starts at its level's latest virtual time, and a sharer without waiters
+// in a lane starts at least at the lane's virtual time.
 func (o *tree) enter(r *Request, path []string) {
 	for n := range path {
 		level, s, lane := o.at(path[:n]), o.at(path[:n+1]), laneAt(n, r)
@@ -205,7 +205,7 @@ func (o *tree) enter(r *Request, path []string) {
 	o.waiting = append(o.waiting, r)
 }
 
-// pop charges everybody on the path of r in its lane, and in the others where they wait.
+// pop charges all sharers on the path of r in its lane, and in the other lanes where they wait.
 func (o *tree) pop(r *Request) {
 	path := o.paths[r]
 	for n := range path {

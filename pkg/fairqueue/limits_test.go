@@ -17,7 +17,7 @@ func prompted(class string, raw, cached int64) *Request {
 	return &Request{Path: &Path{Class: class, Prompt: p}, Cost: Cost(p.Uncached())}
 }
 
-// wantLimited checks that a request would be rejected by a limit, or with kind NumLimits that it would not.
+// wantLimited checks that a request would be rejected by a limit; with kind NumLimits, that it would not.
 func wantLimited(t *testing.T, q *FairRequestQueue, r *Request, backends int, kind LimitKind, current, limit int64) {
 	t.Helper()
 	err := q.Limited(r, backends)
@@ -80,7 +80,7 @@ func TestOrderOfLimits(t *testing.T) {
 	}
 }
 
-// A limit of 0 lets nothing wait, whatever the number of backends, and no limit at all is not one of 0.
+// With a limit of 0 no request waits, for any number of backends; no limit is different from a limit of 0.
 func TestLimitOfZero(t *testing.T) {
 	wantLimited(t, limited(t, ClassLimits{Requests: new(int64(0))}), prompted("a", 1, 0), 9, LimitRequests, 0, 0)
 	wantLimited(t, limited(t, ClassLimits{CachedTokens: new(int64(0))}), prompted("a", 1, 0), 9, LimitCachedTokens, 0, 0)
@@ -106,7 +106,7 @@ func TestACancelledRequestFreesItsLimit(t *testing.T) {
 	wantLimited(t, q, prompted("a", 1, 0), 1, NumLimits, 0, 0)
 }
 
-// A prompt is clamped: no more of it is cached than there is.
+// The cached part of a prompt is clamped to the prompt.
 func TestPrompt(t *testing.T) {
 	for _, test := range []struct {
 		raw, cached int64

@@ -17,7 +17,7 @@ func matchingConfig(d Discipline, o Order, quantum Cost) Config {
 	return cfg
 }
 
-// popMatch pops the first request with the owner of those that may take the turn, or else the one whose turn it is.
+// popMatch pops the owner's first request that may take the turn, or else the request whose turn it is.
 func popMatch(q *FairRequestQueue, now time.Time, owner any) *Request {
 	c := q.Peek(now, Allowed{Tiers: AllTiers})
 	best := c.Request
@@ -90,7 +90,7 @@ func TestLocalityOfAClass(t *testing.T) {
 	}
 }
 
-// Requests that always match overtake each one of their flow that waits 64 times at most. Then it goes.
+// Requests that always match overtake each waiting request of their flow at most 64 times. Then it goes.
 func TestOvertakenAtMostSixtyFourTimes(t *testing.T) {
 	for _, d := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		q := queue(t, matchingConfig(d, Locality, 0))
@@ -110,7 +110,7 @@ func TestOvertakenAtMostSixtyFourTimes(t *testing.T) {
 	}
 }
 
-// In its flow's turn a request is overtaken 16 times by other flows at most, whatever the quantum.
+// In its flow's turn a request is overtaken at most 16 times by other flows, whatever the quantum.
 func TestPassedAtMostSixteenTimes(t *testing.T) {
 	for _, d := range withFlows {
 		q := queue(t, matchingConfig(d, FCFS, 1_000_000))
@@ -129,7 +129,7 @@ func TestPassedAtMostSixteenTimes(t *testing.T) {
 	}
 }
 
-// After half of the time to its client's own deadline a request is overtaken no more; the TTL does not count.
+// After half of the time to its client's deadline a request is not overtaken any more; the TTL does not count.
 func TestHalfTheDeadline(t *testing.T) {
 	for _, o := range []Order{Locality, FCFS} {
 		q := queue(t, matchingConfig(VTC, o, 100))
@@ -259,7 +259,7 @@ func TestOthersThatDoNotCompete(t *testing.T) {
 	wantMay(t, q, start, "turn other parked")
 }
 
-// A request does not take a turn that its class, or its weighted tier, would not have with it.
+// A request does not take a turn that its class, or its weighted tier, could not have with it.
 func TestTurnsThatAreAfforded(t *testing.T) {
 	cfg := matchingConfig(VTC, Locality, 1000)
 	cfg.Classes = []ClassConfig{{Name: "x", Quantum: 10, Order: Locality}, {Name: "y", Quantum: 10}}
@@ -289,7 +289,7 @@ func TestTurnsThatAreAfforded(t *testing.T) {
 	wantMay(t, q, start, "turn dearer cheaper")
 }
 
-// Under a flow that competes the user that is next does, and no other.
+// Under a competing flow only the next user competes.
 func TestUsersOfAFlowThatCompetes(t *testing.T) {
 	cfg := matchingConfig(VTC, Locality, 1000)
 	cfg.Levels = 2
@@ -310,7 +310,7 @@ func TestUsersOfAFlowThatCompetes(t *testing.T) {
 	wantMay(t, q, start, "av1 bx1")
 }
 
-// Where nothing is looked for, there is nothing that may take a turn, and a pop of another than the head is an error.
+// Without matching no request may take a turn, and a pop of any but the head is an error.
 func TestNobodyTakesATurnByDefault(t *testing.T) {
 	cfg := DefaultConfig()
 	if cfg.LooksForMatches() {

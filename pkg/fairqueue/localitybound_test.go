@@ -150,7 +150,7 @@ func TestMatchesCostNothingToThoseWhoComeBack(t *testing.T) {
 	}
 }
 
-// One that has taken a turn and comes back, since its grant came to nothing, is where it was, and so are the others.
+// A request that took a turn and is requeued is where it was, and so are the others.
 func TestMatchComesBack(t *testing.T) {
 	for _, d := range withFlows {
 		q := queue(t, matchingConfig(d, Locality, 100))

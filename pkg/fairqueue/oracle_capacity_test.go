@@ -2,7 +2,7 @@ package fairqueue
 
 import "math/big"
 
-// admit returns whether w has room, and which waiter is displaced for it.
+// admit returns whether w has room, and the waiter displaced for it.
 func (o *oracle) admit(w *waiter) (displaced *waiter, err error) {
 	t := w.tier
 	top := t == o.top() && o.cfg.CapacityMode == Shared && o.cfg.TierMode == Strict && o.cfg.GuaranteedTop
@@ -127,7 +127,7 @@ func (f *oracleFlow) displacedBefore(g *oracleFlow) bool {
 }
 
 // displaceWithin displaces from the flow of the same tier with the most places over weight, counting the arrival. If
-// that is the arrival's own flow, nobody is displaced.
+// that is the arrival's own flow, no request is displaced.
 func (o *oracle) displaceWithin(w *waiter) *waiter {
 	load := func(key string) *big.Rat {
 		places, weight := int64(len(o.ofFlow(w.tier, key))), o.weight(w.tier, key)

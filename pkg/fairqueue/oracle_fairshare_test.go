@@ -7,7 +7,7 @@ import (
 
 // The oracle's rule of fairshare, beside that of vtc: it has every use ever made, and forgets none.
 
-// sharing is what the oracle has for fairshare.
+// sharing is the oracle's state of fairshare.
 type sharing struct {
 	epoch  time.Time // when the first request came
 	clock  time.Time // the latest time that the queue was told
@@ -24,14 +24,13 @@ type used struct {
 	cost int64
 }
 
-// use is what a request was charged.
+// use is a request's charge.
 type use struct {
 	uses *used
 	paid int64
 }
 
-// heavy is what a tier has for fairshare: the flow above the threshold, as far as it is known, and how much later its keys
-// are by that.
+// heavy is a tier's state of fairshare: the known flow above the threshold, and the delay of its keys.
 type heavy struct {
 	strangers map[Lane]int64
 	known     bool
@@ -55,7 +54,7 @@ func (o *oracle) bonus(arrived time.Time) int64 {
 	return x.Div(x, big.NewInt(1_000_000_000*1_000_000)).Int64()
 }
 
-// later is by how much the key of w, a head, is later than its flow's counter.
+// later returns the delay of the key of w, a head, behind its flow's counter.
 func (o *oracle) later(w *waiter) int64 {
 	if !o.fair() {
 		return 0
@@ -105,7 +104,7 @@ func (o *oracle) joinsFairly(w *waiter, there []*waiter) {
 	a.raiseTo(to)
 }
 
-// uses notes what w is charged.
+// uses notes the charge of w.
 func (o *oracle) uses(w *waiter) {
 	if !o.fair() {
 		return
@@ -140,7 +139,7 @@ func (o *oracle) isRecent(at time.Time) bool {
 	return o.clock.Sub(o.epoch)/span-at.Sub(o.epoch)/span < 30
 }
 
-// renews begins another window: what was before is recent no more.
+// renews begins another window: earlier use is no longer recent.
 func (o *oracle) renews() {
 	o.since = o.clock
 	for _, u := range o.used {
@@ -233,7 +232,7 @@ func (o *oracle) lowers(w *waiter) bool {
 	return true
 }
 
-// apply computes what the factor of a flow does.
+// apply computes the effect of a flow's factor.
 func (o *oracle) apply(t *oracleTier, flow string) {
 	factor, is := o.isHeavy(t, flow)
 	t.known, t.heavy.heavy = is, flow

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The oracle's rule of who may take another's turn.
+// The oracle's rule of the requests that may take another's turn.
 
 // TestMatchesAgainstOracle does what TestQueueAgainstOracle does where any of those that may take a turn takes it.
 func TestMatchesAgainstOracle(t *testing.T) {
@@ -28,7 +28,7 @@ func TestMatchesOfThoseBehind(t *testing.T) {
 	}
 }
 
-// match lets any of those that may take the turn of want take it.
+// match makes any request that may take the turn of want take it.
 func (d *duel) match(c Candidate, want *waiter) (Candidate, *waiter) {
 	others := d.below(8) > 0
 	var got []*Request
@@ -62,7 +62,7 @@ func (d *duel) match(c Candidate, want *waiter) (Candidate, *waiter) {
 	return c.Instead(w.r), w
 }
 
-// reaches is where virtual time goes when one goes that has this tag.
+// reaches returns virtual time after a request with this tag has gone.
 func (o *oracle) reaches(tag int64) int64 {
 	if o.turn != nil {
 		return o.least
@@ -70,12 +70,12 @@ func (o *oracle) reaches(tag int64) int64 {
 	return tag
 }
 
-// line are those of the tier, flow and lane of w.
+// line returns the waiters of the tier, flow and lane of w.
 func (o *oracle) line(w *waiter) []*waiter {
 	return o.of(func(v *waiter) bool { return v.tier == w.tier && v.flow == w.flow && v.r.Lane == w.r.Lane })
 }
 
-// tagOf is the tag of a head.
+// tagOf returns the tag of a head.
 func (o *oracle) tagOf(w *waiter) int64 {
 	if o.vtc() {
 		return w.tier.account(w.flow, w.r.Lane).counter + o.later(w)
@@ -83,7 +83,7 @@ func (o *oracle) tagOf(w *waiter) int64 {
 	return w.tier.flows[w.flow].place(w.r.Lane).start + o.increment(w)
 }
 
-// matches are those that may take the turn of w, in their order.
+// matches returns the waiters that may take the turn of w, in order.
 func (o *oracle) matches(turn *waiter, others bool, allowed TierSet) (may []*waiter) {
 	hurried := func(w *waiter) bool { return w.r.Within > 0 && w.r.Within <= 2*o.now.Sub(w.arrived) }
 	add := func(line []*waiter) {

@@ -2,7 +2,7 @@ package fairqueue
 
 // The oracle's rule of roles: a flow has the least of the weights with which its requests have come since it began to wait.
 
-// weightWith is the weight with which a request comes to its flow.
+// weightWith returns the weight that a request brings to its flow.
 func (o *oracle) weightWith(flow string, r *Request) Weight {
 	if _, own := o.cfg.Weights[flow]; own || r.Path == nil || o.cfg.Roles[r.Path.Role].Weight == 0 {
 		return o.cfg.weight(flow)
@@ -18,7 +18,7 @@ func (o *oracle) weigh(w *waiter) {
 	}
 }
 
-// weight is that of a flow, also of one of which requests are in flight only.
+// weight returns a flow's weight, also of a flow with requests in flight only.
 func (o *oracle) weight(t *oracleTier, flow string) Weight {
 	if w, known := t.weights[flow]; known {
 		return w
@@ -26,7 +26,7 @@ func (o *oracle) weight(t *oracleTier, flow string) Weight {
 	return o.cfg.weight(flow)
 }
 
-// reweigh is called after a reload: those count that wait.
+// reweigh is called after a reload: only waiting requests count.
 func (o *oracle) reweigh() {
 	for _, t := range o.tiers {
 		for flow := range t.weights {

@@ -276,7 +276,7 @@ func (o *oracle) pop(w *waiter) {
 	o.leave(w)
 }
 
-// expire removes the waiters whose time is over, the earliest first.
+// expire removes the expired waiters, the earliest first.
 func (o *oracle) expire(now time.Time) (expired []*waiter) {
 	expired = o.of(func(w *waiter) bool { return !now.Before(w.expires) })
 	slices.SortStableFunc(expired, func(a, b *waiter) int { return a.expires.Compare(b.expires) })

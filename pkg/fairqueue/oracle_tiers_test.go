@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stuck reports whether w could not go even if there were room: its lane is dead or blocked, or its flow is at its cap.
+// stuck reports whether w could not go even with room: its lane is dead or blocked, or its flow is at its cap.
 func (o *oracle) stuck(w *waiter) bool {
 	state := w.tier.lanes[w.r.Lane]
 	return state == LaneDead || state == LaneBlocked || w.tier.flows[w.flow].parked[w.r.Lane]
@@ -129,7 +129,7 @@ func (o *oracle) chargeTier(w *waiter, allowed Allowed) {
 	}
 }
 
-// divide returns what a cost of w does to the deficits.
+// divide returns the effect of w's cost on the deficits.
 func (w *waiter) divide(cost int64) map[*oracleTier]int64 {
 	sum, parts := int64(0), map[*oracleTier]int64{}
 	for _, weight := range w.weights {
@@ -143,7 +143,7 @@ func (w *waiter) divide(cost int64) map[*oracleTier]int64 {
 	return parts
 }
 
-// refundTier takes back what w's pop did to the deficits, except to those that were reset since.
+// refundTier reverts the effect of w's pop on the deficits, except on those reset since.
 func (o *oracle) refundTier(w *waiter) {
 	for t, earned := range w.earned {
 		t.deficit -= earned
@@ -151,7 +151,7 @@ func (o *oracle) refundTier(w *waiter) {
 	w.earned = nil
 }
 
-// trueUp gives every deficit that was not reset since what it would have if this had been w's cost.
+// trueUp sets every deficit not reset since to its value with this as w's cost.
 func (o *oracle) trueUp(w *waiter, cost int64) {
 	for t, exact := range w.divide(cost) {
 		if earned, counts := w.earned[t]; counts {
@@ -246,7 +246,8 @@ func (o *oracle) forget(inUse TierSet) {
 	})
 }
 
-// noRefunds: the tiers or their weights have changed, so no charge so far is corrected or refunded to a tier any more.
+// noRefunds: the tiers or their weights have changed, so earlier charges are no longer corrected or refunded at the
+// tiers.
 func (o *oracle) noRefunds() {
 	for _, p := range o.popped {
 		p.earned = nil

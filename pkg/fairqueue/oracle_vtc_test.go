@@ -4,7 +4,7 @@ import "slices"
 
 // The oracle's rule of vtc, in whole numbers that never roll over: it searches all waiters, and forgets no flow.
 
-// account is what a flow of a tier has been charged in one lane.
+// account is the charge of a tier's flow in one lane.
 type account struct {
 	counter int64
 	floor   int64 // refunds do not go below
@@ -58,14 +58,14 @@ func (a *account) raiseTo(least int64) {
 	a.counter, a.floor = max(a.counter, least), max(a.floor, least)
 }
 
-// begins is called for the first waiter of a tier in which nobody waits.
+// begins is called for the first waiter of a tier.
 func (o *oracle) begins(t *oracleTier) {
 	if len(o.ofTier(t)) == 0 {
 		t.since = t.virtual
 	}
 }
 
-// opens is called before w waits: a lane where nobody waits is where the furthest is.
+// opens is called before w waits: a lane without waiters starts at the furthest lane's virtual time.
 func (o *oracle) opens(w *waiter) (there []*waiter) {
 	there = o.of(func(v *waiter) bool { return v.tier == w.tier && v.r.Lane == w.r.Lane })
 	if len(there) == 0 {
@@ -148,7 +148,7 @@ func (o *oracle) bypass(w *waiter) {
 	o.goes(w)
 }
 
-// recharge replaces what w was charged by the charge for this cost, or for none.
+// recharge replaces the charge of w by the charge for this cost, or by none.
 func (o *oracle) recharge(w *waiter, cost int64, raise bool) {
 	charge := int64(0)
 	if cost > 0 {
@@ -170,7 +170,7 @@ func (o *oracle) recharge(w *waiter, cost int64, raise bool) {
 	}
 }
 
-// unpark lets a flow go again: it is behind its lanes' virtual time by its first request's charge at most.
+// unpark makes a flow able to go again: it is behind its lanes' virtual time by at most its first request's charge.
 func (o *oracle) unpark(t *oracleTier, flow string) {
 	f := t.flows[o.key(flow)]
 	if f == nil {

@@ -4,7 +4,7 @@ import "slices"
 
 // The oracle's rule of wfq, in whole numbers that never roll over: it forgets no flow.
 
-// place is where a flow is in one lane.
+// place is a flow's position in one lane.
 type place struct {
 	start    int64
 	floor    int64 // corrections do not lower start below this
@@ -19,7 +19,7 @@ func (f *oracleFlow) place(lane Lane) *place {
 	return f.places[lane]
 }
 
-// begin puts a flow of which nothing waits in the lane of w at its virtual time, at least.
+// begin sets a flow without waiters in the lane of w at least to the lane's virtual time.
 func (o *oracle) begin(w *waiter) {
 	t, p := w.tier, w.tier.flows[w.flow].place(w.r.Lane)
 	there := o.opens(w)
@@ -62,7 +62,7 @@ func (p *place) move(by int64) int64 {
 	return by
 }
 
-// corrects replaces what w was charged by the charge for this cost.
+// corrects replaces the charge of w by the charge for this cost.
 func (o *oracle) corrects(w *waiter, cost int64, raise bool) {
 	f := w.tier.flows[w.flow]
 	if f == nil {

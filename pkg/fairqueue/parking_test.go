@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The first who awaits room in a lane is that of the class whose turn it is, and with a starvation threshold the one that has
-// waited longest of all. Once nobody awaits any more, or in a lane where nobody does, no class is visited to find that out.
+// The first request awaiting room in a lane is of the class whose turn it is; with a starvation threshold it is the
+// oldest of all. If no request awaits room in a lane, no class is visited.
 func TestAwaitingByTurn(t *testing.T) {
 	for _, guarded := range []bool{false, true} {
 		cfg := DefaultConfig()
@@ -72,7 +72,7 @@ func TestAwaitingByTurn(t *testing.T) {
 	}
 }
 
-// A lane in which many were parked, and awaited room, leaves no large structures behind.
+// A lane with many parked requests that awaited room leaves no large structures behind.
 func TestParkedLeaveNoLargeStructures(t *testing.T) {
 	for _, awaits := range []bool{false, true} {
 		cfg := DefaultConfig()
@@ -100,7 +100,7 @@ func TestParkedLeaveNoLargeStructures(t *testing.T) {
 	}
 }
 
-// A lane in which all flows are parked still tells of a request that waits there.
+// A lane with only parked flows still reports a waiting request.
 func TestInLaneOfParkedFlows(t *testing.T) {
 	q := queue(t, DefaultConfig())
 	r := &Request{Flow: "a", Cost: 1, Lane: "l"}
@@ -111,7 +111,7 @@ func TestInLaneOfParkedFlows(t *testing.T) {
 	}
 }
 
-// Only a popped request goes back: not one that waits, and not one that has never come.
+// Only a popped request can be requeued: not a waiting one, and not one that never arrived.
 func TestRequeueOfAnUnpoppedRequestPanics(t *testing.T) {
 	q := queue(t, DefaultConfig())
 	waiting := &Request{Flow: "a", Cost: 1}

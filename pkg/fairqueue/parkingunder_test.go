@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// ofTwoLevels lets tenants and users wait without limits.
+// ofTwoLevels is a configuration with tenants and users, without limits.
 func ofTwoLevels(d Discipline) Config {
 	cfg := DefaultConfig()
 	cfg.Levels, cfg.Discipline, cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = 2, d, Shared, 100_000, 100_000
 	return cfg
 }
 
-// served pops all that can go, and returns the users in order, as "tenant/user".
+// served pops all requests that can go, and returns the users in order, as "tenant/user".
 func served(q *FairRequestQueue) (users []string) {
 	for r := popNext(q); r != nil; r = popNext(q) {
 		users = append(users, r.Flow+"/"+r.Path.Under[0])
@@ -53,8 +53,8 @@ func TestParkedUserBlocksNobody(t *testing.T) {
 	}
 }
 
-// While all users of a tenant are at their caps, the tenant holds no turn, is no reason to wait for others, and is shown as
-// parked. An arrival of another user goes at once to where it belongs.
+// While all users of a tenant are at their caps, the tenant has no turn, makes no others wait, and is shown as parked.
+// An arrival of another user takes its right place at once.
 func TestTenantOfParkedUsers(t *testing.T) {
 	q := queue(t, ofTwoLevels(WFQ))
 	first, second := of("a", "u"), of("a", "v")
@@ -137,8 +137,8 @@ func TestTenantAndUserAtTheirCaps(t *testing.T) {
 	}
 }
 
-// Whatever is parked, unparked, cancelled, popped, moved to another lane or reconfigured, in up to three levels, nobody goes who
-// is at a cap or under one that is, and whoever is not can go.
+// After any parks, unparks, cancellations, pops, moves to other lanes and reconfigurations, in up to three levels: no
+// request goes that is at a cap or under one, and all others can go.
 func TestRandomParking(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 21))
@@ -261,7 +261,7 @@ func TestParkingAUserVisitsNoOther(t *testing.T) {
 	}
 }
 
-// Requests that move to other lanes leave nobody parked there, neither tenants nor users.
+// Requests that move to other lanes leave no tenant or user parked in the old ones.
 func TestRegroupUnparksUsers(t *testing.T) {
 	q := queue(t, ofTwoLevels(VTC))
 	u, v, w := of("a", "u"), of("a", "v"), of("b", "w")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The lanes of the flow above the threshold make nobody's turn dearer: of 1,000 of them a turn computes the keys of 16 anew,
-// and each comes to its turn. With 16 lanes or fewer all are computed.
+// The lanes of the flow above the threshold make turns no more expensive: among 1,000 lanes a turn recomputes 16 keys,
+// each in its turn. With 16 lanes or fewer all are recomputed.
 func TestPenaltyOfManyLanes(t *testing.T) {
 	const unseen = VirtualTime(1 << 62)
 	for _, lanes := range []int{3, reviewedLanes, 1000} {

@@ -58,8 +58,8 @@ func TestQuietFlowIsNotDisplacedForItsCost(t *testing.T) {
 	}
 }
 
-// Ten flows of the lowest tier do not take the room of the highest, nor the other way round. A tier whose share is
-// smaller than a flow's capacity still admits a flow.
+// Ten flows of the lowest tier do not take the room of the highest, nor vice versa. A tier with a share smaller than a
+// flow's capacity still admits a flow.
 func TestEachTierKeepsItsShareInReservedMode(t *testing.T) {
 	cfg := weightedTiers()
 	cfg.CapacityMode, cfg.TotalCapacity, cfg.FlowCapacity = Reserved, 1000, 100

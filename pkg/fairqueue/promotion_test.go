@@ -18,8 +18,7 @@ func fourTiers(budget int64) Config {
 	return cfg
 }
 
-// slots is the stock as the controller sees it: a number of leases of equal service time, first in, first out, and a
-// number of promoted ones among them.
+// slots is the controller's stock: leases of equal service time, first in, first out, some of them promoted.
 type slots struct {
 	capacity, promotedLimit int
 	held                    []Candidate
@@ -197,7 +196,7 @@ func TestNobodyIsPromotedForWhomThereIsNoRoom(t *testing.T) {
 	}
 }
 
-// A reload that begins or ends promotions reaches the users of a tenant that is parked at its cap, too.
+// A reload that begins or ends promotions also reaches the users of a tenant parked at its cap.
 func TestGuardReachesParkedTenants(t *testing.T) {
 	cfg := fourTiers(1_000_000)
 	cfg.Levels = 2

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Two flows are always backlogged, and every other release of one of them is requeued, some time after others of the
-// flow were released. The flow still gets its share in proportion to the weights, within the largest costs and what is
-// still open, even if its weight changes in between.
+// Two flows are always backlogged, and every other release of one of them is requeued, some time after further releases
+// of the flow. The flow still gets its share by weight, within the largest costs and the open releases, even if its
+// weight changes in between.
 func TestRefundIsWhatWasCharged(t *testing.T) {
 	for _, open := range []int{1, 2, 7} { // releases of which it is not yet known what they come to
 		for _, changes := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// herd is a queue whose lanes may get other names, and the requests in it by number.
+// herd is a queue whose lanes may get other names, with its requests by number.
 type herd struct {
 	*FairRequestQueue
 	names    map[string]Lane // by the name that a lane had at first
@@ -22,7 +22,7 @@ func newHerd(t *testing.T, cfg Config) *herd {
 	return &herd{queue(t, cfg), map[string]Lane{}, map[int]*Request{}}
 }
 
-// first is the name that a lane had at first.
+// first returns a lane's first name.
 func (h *herd) first(lane Lane) string {
 	for name, now := range h.names {
 		if now == lane {
@@ -47,7 +47,7 @@ func (h *herd) rename(names map[string]Lane) {
 	h.Regroup(heirs, moves)
 }
 
-// follow gives a request in flight the present names of its lanes.
+// follow gives a request in flight the current names of its lanes.
 func (h *herd) follow(r *Request) {
 	was := r.Owner.(*sent)
 	r.Lane = h.names[was.lane]
@@ -58,14 +58,14 @@ func (h *herd) follow(r *Request) {
 	r.CountAlsoIn(also)
 }
 
-// sent has the lanes of a request as they were called at first.
+// sent has the first names of a request's lanes.
 type sent struct {
 	lane string
 	also []string
 }
 
-// Lanes that only get other names go on as if they had not, bit for bit: those of other lanes too, and whatever is still
-// corrected or owed, of flows that wait, are in flight, or are idle.
+// A mere renaming of lanes, even to other lanes' names, changes nothing, bit for bit: including later corrections and
+// debts of waiting, running and idle flows.
 func TestOtherNamesChangeNothing(t *testing.T) {
 	for _, discipline := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
 		for seed := range seeds(24) {
@@ -173,9 +173,9 @@ func TestOtherNamesChangeNothing(t *testing.T) {
 	}
 }
 
-// Lanes split and merge at random while requests wait. No request is lost, each has the lane that it was told, the order
-// within a flow holds, and a flow is as far ahead of the others, or behind them, as it was in the lane that it has left: of
-// several lanes its largest lead and its largest lag count.
+// Lanes split and merge at random while requests wait. No request is lost, each has its new lane, the order within a
+// flow holds, and a flow keeps its lead or lag from its old lane; from several lanes, its largest lead and largest lag
+// count.
 func TestRegroupingsAtRandom(t *testing.T) {
 	compared := 0
 	for _, discipline := range []Discipline{WFQ, VTC, FairShare, OneFlow} {
@@ -296,7 +296,7 @@ func TestRegroupingsAtRandom(t *testing.T) {
 	}
 }
 
-// regroupsAtRandom gives some models other lanes, and returns, for each lane that any had, those that its models have.
+// regroupsAtRandom gives some models other lanes, and returns, for each old lane, the new lanes of its models.
 func regroupsAtRandom(random *rand.Rand, models []Lane) map[Lane][]Lane {
 	changed, most := map[Lane][]Lane{}, 1+random.IntN(4)
 	for m, was := range models {
@@ -310,7 +310,7 @@ func regroupsAtRandom(random *rand.Rand, models []Lane) map[Lane][]Lane {
 	return changed
 }
 
-// lead is how far a flow is ahead of the virtual time of a lane in which it waits.
+// lead is a flow's lead over the virtual time of a lane in which it waits.
 type lead struct {
 	flow *flow
 	lane Lane
@@ -347,8 +347,8 @@ func leads(q *FairRequestQueue) map[lead]int64 {
 	return all
 }
 
-// stayAhead checks the leads before and after a regrouping in which these lanes have had these heirs. It returns the number
-// of those that could be compared.
+// stayAhead checks the leads before and after a regrouping with these heirs of lanes. It returns the number of
+// comparable leads.
 func stayAhead(t *testing.T, before, after map[lead]int64, changed map[Lane][]Lane) (compared int) {
 	t.Helper()
 	exact := 0

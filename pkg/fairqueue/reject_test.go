@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// With Reject a full queue evicts nobody: not for a higher tier, nor for a flow that has nothing yet. Until it is full
-// there is room for any number of flows, since none reserves its capacity; and a place that is free again is anybody's.
+// With Reject a full queue displaces no request: not for a higher tier, nor for a flow without waiters. Until it is
+// full there is room for any number of flows, since none reserves its capacity. Any flow may take a place that becomes
+// free.
 func TestAFullQueueRejectsWhoeverArrives(t *testing.T) {
 	for _, tiers := range []TierMode{Strict, Weighted} {
 		cfg := fourTiers(0)

@@ -37,7 +37,7 @@ func twoRings() []ClassConfig {
 	}
 }
 
-// Profiles by model are rings: they take turns, one request each, whatever it costs, and one that has no request is passed over.
+// Profiles by model are rings: they take turns, one request of any cost each, and a ring without requests is skipped.
 func TestRingsTakeTurns(t *testing.T) {
 	q := classes(t, Stay, twoRings()...)
 	for range 6 {
@@ -62,7 +62,7 @@ func TestRingsTakeTurns(t *testing.T) {
 	}
 }
 
-// A ring of which no class can go keeps its place, its deficits, and gets nothing for the turns of others.
+// A ring without a class that can go keeps its place and its deficits, and earns nothing in others' turns.
 func TestABlockedRingIsPassedOver(t *testing.T) {
 	q := classes(t, Stay, twoRings()...)
 	held := inRing(t, q, "x", "a", 1000)
@@ -97,8 +97,8 @@ func TestABlockedRingIsPassedOver(t *testing.T) {
 	}
 }
 
-// Classes of one name in two rings are two classes. Without a ring that is known a request belongs to the first ring, and
-// without a class that is known to the first of its ring.
+// Classes with one name in two rings are two classes. A request with an unknown ring belongs to the first ring, and
+// with an unknown class to the first class of its ring.
 func TestWhoBelongsToWhichRing(t *testing.T) {
 	q := classes(t, Stay, twoRings()...)
 	for _, test := range []struct {
@@ -130,7 +130,7 @@ func TestWhoBelongsToWhichRing(t *testing.T) {
 	}
 }
 
-// Within a ring everything is as if it were alone, however much goes on in others: the order, and so the shares.
+// Within a ring the order, and so the shares, are as if it were alone, whatever happens in others.
 func TestARingIsAsIfAlone(t *testing.T) {
 	for seed := range seeds(60) {
 		random := rand.New(rand.NewPCG(seed, 21))
@@ -177,8 +177,7 @@ func TestDynamoOrdersInARing(t *testing.T) {
 	}
 }
 
-// A reload keeps the turn of the rings, their deficits and cursors; a ring that is no longer configured drains, and one that
-// is new joins at its place.
+// A reload keeps the rings' turn, deficits and cursors. A removed ring drains, and a new one joins at its place.
 func TestReloadOfRings(t *testing.T) {
 	q := classes(t, Stay, twoRings()...)
 	for range 4 {
@@ -253,7 +252,7 @@ func TestEntitledInRings(t *testing.T) {
 	}
 }
 
-// A request that goes out of turn, because a place is free for it alone, takes no ring's turn.
+// A request that goes out of turn, because a slot is free for it alone, takes no ring's turn.
 func TestAClaimIsNoTurnOfARing(t *testing.T) {
 	q := classes(t, Stay, twoRings()...)
 	inRing(t, q, "x", "a", 1)

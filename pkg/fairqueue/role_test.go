@@ -16,10 +16,10 @@ func university(d Discipline) Config {
 	return cfg
 }
 
-// in is a request of a user in a role.
+// in returns a request of a user in a role.
 func in(role, user string) *Request { return &Request{Flow: user, Cost: 100, Path: &Path{Role: role}} }
 
-// grants pops so many requests and counts them by flow.
+// grants pops n requests and counts them by flow.
 func grants(q *FairRequestQueue, n int) map[string]int {
 	served := map[string]int{}
 	for range n {
@@ -56,8 +56,8 @@ func TestServedByRole(t *testing.T) {
 	}
 }
 
-// A flow whose requests have two roles gets the lesser share for all of them, whichever comes first, as long as any of it
-// waits: a request lends its weight to nobody. When nothing of it waits any more it begins anew.
+// A flow with requests of two roles gets the lesser share for all of them, whichever comes first, while any of it
+// waits: a request lends its weight to no other. Without waiters the flow starts anew.
 func TestTwoRolesOfOneFlow(t *testing.T) {
 	for name, d := range byWeight {
 		for _, order := range [][2]string{{"faculty", "student"}, {"student", "faculty"}} {
@@ -85,8 +85,8 @@ func TestTwoRolesOfOneFlow(t *testing.T) {
 	}
 }
 
-// However a flow mixes its roles, it is served no more than by the least of them alone, but for the requests of the greater
-// role that were all that waited.
+// A flow that mixes roles gets no more service than with its least role alone, except by requests of a greater role
+// while no others of it wait.
 func TestMixingRolesGainsNothing(t *testing.T) {
 	for name, d := range byWeight {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestMixingRolesGainsNothing(t *testing.T) {
 	}
 }
 
-// A request that does not wait is charged by its own role, as far as its flow's waiting requests have no lesser one.
+// A request that does not wait is charged by its own role, unless its flow's waiting requests have a lesser one.
 func TestBypassIsChargedByItsRole(t *testing.T) {
 	charged := func(q *FairRequestQueue, role string) VirtualTime {
 		r := in(role, "u")
@@ -135,7 +135,7 @@ func TestBypassIsChargedByItsRole(t *testing.T) {
 	}
 }
 
-// A reload that changes the weight of a role, or a user's own, concerns who waits.
+// A reload that changes a role's or a user's weight applies to waiting flows.
 func TestRolesChange(t *testing.T) {
 	for name, d := range byWeight {
 		t.Run(name, func(t *testing.T) {
