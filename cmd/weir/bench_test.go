@@ -32,7 +32,7 @@ func TestBenchProxy(t *testing.T) {
 	c := begin(t, "bench", "proxy", "--rounds=1", "--length=100ms", "--concurrency=8", eppBuilt())
 	c.ends(t, 0)
 	for _, scenario := range []string{
-		proxyAlone, proxyUnseen, proxyNoop, proxyHeaders, proxyNoopSmall, proxySmall, proxyNoopLarge, proxyLarge,
+		proxyAlone, proxyUnseen, proxyNoop, proxyHeaders, proxyOff, proxyNoopSmall, proxySmall, proxyNoopLarge, proxyLarge,
 		proxyHeadersBare, proxyLargeBare,
 	} {
 		if !strings.Contains(c.stdout.String(), "| 8 | "+scenario+" |") {

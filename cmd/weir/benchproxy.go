@@ -18,8 +18,8 @@ import (
 const proxyAbout = `Requests per second, latency and processor time per request through a real Envoy with one worker thread, in rounds that
 take turns: Envoy alone; with a no-op, a grpc-go server that answers with constants, and with Weir, which get the same
 messages in the same modes, usage in trailers included: when the headers suffice, and when a body of 1 KB or of 64 KB is
-read; and streams of 200 chunks in FULL_DUPLEX_STREAMED, both at the same time. One more row is a no-op without usage. All have
-Envoy's buffer filter, which lets only complete requests pass; two more rows, headers only and a body of 64 KB, are
+read; and streams of 200 chunks in FULL_DUPLEX_STREAMED, both at the same time. One more row is a no-op without usage, and one
+is Weir with --record=0. Weir has the profile wfq; weir bench affinity measures recommended. All have Envoy's buffer filter, which lets only complete requests pass; two more rows, headers only and a body of 64 KB, are
 without it, to show what it costs. The model servers answer at once and run in a process of their own. The figures are
 medians over the rounds, the ratios medians of each round's ratio.
 `
@@ -66,6 +66,9 @@ type proxySetting struct {
 	alone, own, bare        *envoyrun.Envoy // without a processor, with Weir, with Weir and without the buffer filter
 	unseen, headers, bodies *noop           // besides own: no usage, enough headers, too few
 
+	forgetful *scene.EPP      // Weir without a recording
+	off       *envoyrun.Envoy // with it
+
 	slow     load // of the streams
 	duplex   *envoyrun.Envoy
 	streamed *noop
@@ -101,7 +104,14 @@ func (p *proxySetting) startWhole(s *scene.Scene, options benchOptions) error {
 	if p.own, err = s.Envoy("envoy-weir", with); err != nil {
 		return err
 	}
-	bare, unseen := with, with
+	if p.forgetful, err = startEPP(s, options, "forgetful-epp", servers, []string{"--record=0"}); err != nil {
+		return err
+	}
+	bare, unseen, off := with, with, with
+	off.Weir = p.forgetful.Address
+	if p.off, err = s.Envoy("envoy-weir-without-recording", off); err != nil {
+		return err
+	}
 	bare.Edit = envoyrun.Edits(with.Edit, envoyrun.WithoutFilter(envoyrun.BufferFilter))
 	if p.bare, err = s.Envoy("envoy-weir-bare", bare); err != nil {
 		return err
@@ -136,18 +146,22 @@ func (p *proxySetting) startStreams(s *scene.Scene, options benchOptions) error 
 
 // start starts model servers and Weir, and returns the model servers' addresses.
 func (l *load) start(s *scene.Scene, options benchOptions, prefix string, how modelServers, flags []string) ([]string, error) {
+	models, servers, err := startModels(s, prefix+"model-servers", proxyServers, how)
+	if err != nil {
+		return nil, err
+	}
+	l.models = models
+	l.epp, err = startEPP(s, options, prefix+"epp", servers, flags)
+	return servers, err
+}
+
+// startEPP starts a Weir for the model servers.
+func startEPP(s *scene.Scene, options benchOptions, name string, servers, flags []string) (*scene.EPP, error) {
 	binary, err := scene.FindEPP(options.epp)
 	if err != nil {
 		return nil, err
 	}
-	var servers []string
-	if l.models, servers, err = startModels(s, prefix+"model-servers", proxyServers, how); err != nil {
-		return nil, err
-	}
-	l.epp, err = s.EPP(scene.EPPOptions{
-		Name: prefix + "epp", Binary: binary, Config: proxyConfig, Endpoints: servers, Flags: flags,
-	})
-	return servers, err
+	return s.EPP(scene.EPPOptions{Name: name, Binary: binary, Config: proxyConfig, Endpoints: servers, Flags: flags})
 }
 
 // startNoop starts a no-op processor, which replays the answers of the given Envoy's Weir, and an equal Envoy.

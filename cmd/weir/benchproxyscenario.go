@@ -18,6 +18,7 @@ const (
 	proxyUnseen     = "no-op, headers only, without usage"
 	proxyNoop       = "no-op, headers only"
 	proxyHeaders    = "Weir, headers only"
+	proxyOff        = "Weir, headers only, no recording"
 	proxyNoopSmall  = "no-op, 1 KB body"
 	proxySmall      = "Weir, 1 KB body"
 	proxyNoopLarge  = "no-op, 64 KB body"
@@ -81,6 +82,7 @@ func (p *proxySetting) scenarios(concurrency int, length time.Duration) []loadge
 		one(proxyUnseen, p.unseen.envoy, p.unseen.process, proxyRequest(true, smallBody)),
 		one(proxyNoop, p.headers.envoy, p.headers.process, proxyRequest(true, smallBody)),
 		one(proxyHeaders, p.own, p.epp.Process, proxyRequest(true, smallBody)),
+		one(proxyOff, p.off, p.forgetful.Process, proxyRequest(true, smallBody)),
 		one(proxyNoopSmall, p.bodies.envoy, p.bodies.process, proxyRequest(false, smallBody)),
 		one(proxySmall, p.own, p.epp.Process, proxyRequest(false, smallBody)),
 		one(proxyNoopLarge, p.bodies.envoy, p.bodies.process, proxyRequest(false, largeBody)),

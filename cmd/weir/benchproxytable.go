@@ -19,7 +19,7 @@ import (
 // inStreams stands for the number of requests in flight in the comparison of streams.
 const inStreams = 0
 
-// proxyTargets are the largest ratios of Weir's figure to the no-op's, by the number of requests in flight.
+// proxyTargets are the largest ratios of Weir's figure to that of a no-op or of a Weir without recording, by the number of requests in flight.
 var proxyTargets = []struct {
 	one, other string
 	inFlight   int
@@ -29,6 +29,8 @@ var proxyTargets = []struct {
 	{proxyHeaders, proxyNoop, 1, figureProcessor, 1.20},
 	{proxyHeaders, proxyNoop, 32, figureProcessor, 1.05},
 	{proxyHeaders, proxyNoop, 32, figureP50, 1.10},
+	{proxyHeaders, proxyOff, 32, figureProcessor, 1.03},
+	{proxySmall, proxyNoopSmall, 32, figureProcessor, 1.05},
 	{proxyLarge, proxyNoopLarge, 32, figureProcessor, 1.10},
 	{proxyStream, proxyNoopStream, inStreams, figureChunk, 1.00},
 }
@@ -36,6 +38,7 @@ var proxyTargets = []struct {
 // proxyPairs are the scenarios whose ratios are reported.
 var proxyPairs = [][2]string{
 	{proxyHeaders, proxyNoop},
+	{proxyHeaders, proxyOff},
 	{proxySmall, proxyNoopSmall},
 	{proxyLarge, proxyNoopLarge},
 	{proxyNoop, proxyUnseen},
