@@ -80,42 +80,6 @@ func TestCapsCountTheTenantOverItsTiers(t *testing.T) {
 	}
 }
 
-// A request at its tenant's cap takes over its tenant's own lease of a lower tier, however much room there is; not one
-// of another tenant, of its own tier, or whose answer has begun.
-func TestPreemptionWithinATenant(t *testing.T) {
-	for name, limit := range map[string]func(*Config){
-		"in total":       func(c *Config) { c.MaxInFlightPerFlow = 2 },
-		"at an endpoint": func(c *Config) { c.MaxInFlightPerFlowPerBackend = 2 },
-		"tokens":         func(c *Config) { c.MaxTokensInFlightPerFlow = 2 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t, []int{9}, func(c *Config) { perBackend(c, 9, 9); limit(c) })
-			b.fleet.scene = &scene{lower: 9, upper: 9}
-			stranger := b.arrives(2, "b", "", StageSent)
-			older, newer := b.arrives(2, "a", "", StageSent), b.arrives(2, "a", "", StageSent)
-			first := b.arrives(1, "a", "", StageSent)
-			b.want(newer, StageEnded)
-			second := b.arrives(0, "a", "", StageSent)
-			b.want(older, StageEnded)
-			third := b.arrives(0, "a", "", StageSent)
-			b.want(first, StageEnded)
-			waits := b.arrives(0, "a", "", StageWaiting)
-			for _, w := range []*Waiter{older, newer, first} {
-				if w.Outcome() != OutcomePreempted {
-					t.Errorf("%v", w.Outcome())
-				}
-			}
-			b.want(stranger, StageSent)
-			b.complete(second)
-			b.want(waits, StageGranted)
-			for _, w := range []*Waiter{third, waits, stranger} {
-				b.complete(w)
-			}
-			b.nothing("at the end")
-		})
-	}
-}
-
 // A waiter at its tenant's cap takes over a lease of its tenant as soon as it can: here the pool is over its capacity
 // first. If its client has gone by then, the next one of its flow does.
 func TestAWaiterTakesItsTenantsLeaseOnceItCan(t *testing.T) {

@@ -134,29 +134,6 @@ func TestRefusalsPushNoOthers(t *testing.T) {
 	})
 }
 
-// One flow's thousand rejections move another's time by one place.
-func TestOneFlowsRejectionsPushNoOthers(t *testing.T) {
-	inBubble(t, ready(1), small(1), func(b *bench) {
-		leases := b.holds(2)
-		waiter := b.arrives(b.t.Context(), one("a"))
-		latest := time.Duration(0)
-		for range 1000 {
-			_, wait := b.told(one("noisy"))
-			latest = max(latest, wait)
-		}
-		if latest > 5*time.Second {
-			b.t.Errorf("with one waiting it is told up to %v", latest)
-		}
-		if _, wait := b.told(one("quiet")); wait > time.Second+10*time.Millisecond {
-			b.t.Errorf("the quiet one is told %v", wait)
-		}
-		for _, l := range leases {
-			complete(l)
-		}
-		complete(waiter.lease)
-	})
-}
-
 // 64 slots of 10 s that end together, and clients that come back as they are told: whenever one asks, the median is told
 // when the queue will have drained, up to twice that, or the schedule's end. Before, most were told 1 s.
 func TestSlotsThatEndTogether(t *testing.T) {
