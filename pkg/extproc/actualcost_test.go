@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// streamOf returns the events of a streamed chat completion of so many tokens, without its usage and its end.
+// streamOf returns the events of a streamed chat completion with this many tokens, without its usage and its end.
 func streamOf(tokens int) string {
 	return strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n", tokens)
 }
@@ -161,8 +161,8 @@ func TestRefusedPaysForItsRoom(t *testing.T) {
 	}
 }
 
-// A client that leaves a long answer pays for the time that it had, at the rate of 50 tokens a second as long as no other
-// is known: leaving just before the usage comes does not pay.
+// A client that leaves a long answer pays for its time so far, at 50 tokens a second while no other rate is known:
+// leaving just before the usage gains nothing.
 func TestLeavingLatePaysForTheTime(t *testing.T) {
 	for _, c := range []struct {
 		mode  string
@@ -236,8 +236,8 @@ func TestUnmeasuredPromptsPayWithoutUsage(t *testing.T) {
 	}
 }
 
-// Answers without usage are charged by time, whole ones from when the request went to the engine, and tell how long the
-// flow's next ones will be. What is no answer tells nothing.
+// Answers without usage are charged by time, whole ones from the time at which the request went to the engine. They
+// predict the lengths of the flow's next answers; errors predict nothing.
 func TestTimeTeachesLengths(t *testing.T) {
 	const sse = "text/event-stream"
 	for _, c := range []struct {
@@ -281,7 +281,7 @@ func TestTimeTeachesLengths(t *testing.T) {
 	}
 }
 
-// A request that is preempted is settled by that, and teaches nothing.
+// A preempted request is settled at once, and the estimator learns nothing from it.
 func TestPreemptedIsNotCharged(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
 		c.controller.preempt = make(chan struct{})
@@ -302,7 +302,7 @@ func TestPreemptedIsNotCharged(t *testing.T) {
 	})
 }
 
-// If the cost cannot be told because of a defect, the lease is settled all the same.
+// If a defect prevents the report of the cost, the lease is settled nevertheless.
 func TestPanicInTheCostSettles(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "m"))

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// affinityLog is an Affinity that remembers what it was told.
+// affinityLog is an Affinity that records its calls.
 type affinityLog struct {
 	told   []string
 	cached int64 // that the endpoint is taken to have
@@ -32,8 +32,8 @@ func (a *affinityLog) Reported(cached int64) {
 
 func byPrefix(c *Config) { inTokens(c); c.Affinity.Mode = request.AffinityPrefix }
 
-// A prompt is rated before its request is offered, noted at the grant, and taken back if no engine has read it; what the
-// engine reports as cached is passed on.
+// A prompt is rated before its request is offered, noted at the grant, and removed if no engine has read it. The
+// engine's reported cached tokens are passed on.
 func TestAffinityFollowsAPrompt(t *testing.T) {
 	body := `{"model":"m","prompt":"` + strings.Repeat("words ", 1000) + `"}`
 	usage := `{"usage":{"prompt_tokens":1500,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":1024}}}`
@@ -79,8 +79,8 @@ func TestAffinityFollowsAPrompt(t *testing.T) {
 	}
 }
 
-// The first token of a stream is seen where the body of the answer comes, or behind a gate, once enough answers have shown that
-// there is one. Of other answers it is not: their headers come with the last one.
+// The first token of a stream is seen if Weir gets the answer's body, or has a gate that enough answers have confirmed.
+// The first token of other answers is not seen: their headers come with the last token.
 func TestFirstTokensThatAreSeen(t *testing.T) {
 	for _, c := range []struct {
 		mode, fields string
@@ -113,7 +113,7 @@ func TestFirstTokensThatAreSeen(t *testing.T) {
 	}
 }
 
-// A request that is refused is not noted anywhere.
+// A refused request is not noted anywhere.
 func TestAffinityOfARefusedRequest(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", byPrefix, func(c *conversation) {
 		log := &affinityLog{}
@@ -127,7 +127,7 @@ func TestAffinityOfARefusedRequest(t *testing.T) {
 	})
 }
 
-// Where bodies do not come, requests go on without affinity, which is said once and counted each time.
+// Without bodies, requests go on without affinity; this is logged once and counted each time.
 func TestAffinityWithoutBodies(t *testing.T) {
 	for _, mode := range []string{"NONE/NONE", "STREAMED/NONE"} {
 		inBubble(t, mode, byPrefix, func(c *conversation) {
@@ -148,8 +148,8 @@ func TestAffinityWithoutBodies(t *testing.T) {
 	}
 }
 
-// A tenant whose prompts begin like others' in Weir's eyes, and not in the engine's, pays for every token that the engine
-// reports as read, and without a report for all of them. Until then it is charged what Weir expects.
+// If a tenant's prompts begin like others' for Weir but not for the engine, the tenant pays for every token that the
+// engine reports as read, or for all tokens without a report. Until then it is charged Weir's estimate.
 func TestLiarsPayWhatEnginesReport(t *testing.T) {
 	body := `{"model":"m","prompt":"` + strings.Repeat("words ", 1000) + `"}`
 	var estimated fairqueue.Cost

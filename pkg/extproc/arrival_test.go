@@ -18,8 +18,8 @@ const (
 
 func byTenant(c *Config) { c.FlowKey = []string{"header:x-tenant", "model"} }
 
-// A client that stops sending is rejected after exactly limits.bodyTimeout, whatever it has sent. From then on it holds no
-// memory, even while its stream stays open.
+// A client that stops sending is rejected after exactly limits.bodyTimeout, whatever it has sent. Afterwards it holds
+// no memory, even while its stream stays open.
 func TestBodyThatNeverEnds(t *testing.T) {
 	for _, mode := range []string{"FULL_DUPLEX/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE"} {
 		for _, sent := range []string{"", `{"model":"m"`} {
@@ -113,7 +113,7 @@ func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
 	}
 }
 
-// wantTimeout checks when a body of an announced length, which does not come, is given up.
+// wantTimeout checks the time at which a missing body of an announced length is given up.
 func wantTimeout(t *testing.T, mode, announced string, want time.Duration) {
 	t.Helper()
 	inBubble(t, mode, nil, func(c *conversation) {
@@ -213,7 +213,7 @@ func kib(n int64) func(*Config) {
 	}
 }
 
-// The tenant with the most bytes in incomplete bodies loses the newest of them, and no other tenant loses anything.
+// The tenant with the most bytes in incomplete bodies loses the newest of them, and no other tenant loses any.
 func TestHoarderLosesItsNewestBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(64))
@@ -286,8 +286,8 @@ func TestWhoIsRefusedForMemory(t *testing.T) {
 	})
 }
 
-// The charge is what was allocated: at most twice what arrived and never more than was announced, whatever the chunks are
-// and however long the body claims to be.
+// The charge is the allocated memory: at most twice the bytes that arrived, and never more than announced, for any
+// chunks and any announced length.
 func TestBodiesAreChargedAsAllocated(t *testing.T) {
 	limits := DefaultConfig().Limits
 	for _, test := range []struct {

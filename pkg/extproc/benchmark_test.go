@@ -86,7 +86,7 @@ func benchmarkWith(b *testing.B, change func(*Config), messages ...*extprocv3.Pr
 	}
 }
 
-// envoyHeaders are what an Envoy adds and what the openai client sends.
+// envoyHeaders are the headers of an Envoy and the openai client.
 var envoyHeaders = []string{
 	":scheme", "http", ":authority", "gateway.example", "accept", "application/json", "accept-encoding", "gzip, deflate",
 	"authorization", "Bearer 0123456789abcdef", "user-agent", "OpenAI/Python 2.54.0", "x-stainless-lang", "python",
@@ -160,7 +160,7 @@ func BenchmarkBody1KB(b *testing.B) {
 	benchmark(b, chat(envoyHeaders...), requestBodyOf(`{"model":"m","prompt":"`+string(text)+`"}`, true), responseHeaders("200", false))
 }
 
-// noop does the least that an ext_proc server can do: it gives every request the same destination, in header and metadata.
+// noop does the least work of an ext_proc server: it gives every request the same destination, in header and metadata.
 type noop struct {
 	extprocv3.UnimplementedExternalProcessorServer
 	placed *extprocv3.ProcessingResponse
@@ -182,7 +182,8 @@ func (n *noop) Process(s extprocv3.ExternalProcessor_ProcessServer) error {
 	}
 }
 
-// BenchmarkWire compares whole requests over loopback, with client and server in one process: what Weir adds to gRPC.
+// BenchmarkWire compares whole requests over loopback, with client and server in one process, to show Weir's cost
+// beyond gRPC's.
 func BenchmarkWire(b *testing.B) {
 	bench := newBench(b, nil)
 	bench.server.controller = quickController{}

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// kept is a body as the onlooker sees it: its arrival and the bytes it holds.
+// kept is the onlooker's view of a body: its arrival and the bytes it holds.
 type kept struct {
 	arrival
 	tenant string
@@ -20,7 +20,7 @@ type kept struct {
 	whole  bool
 }
 
-// onlooker adds everything up again at each step, where the account keeps sums and heaps.
+// onlooker adds everything up anew at each step, while the account keeps sums and heaps.
 type onlooker []*kept
 
 func (o onlooker) bytes(counts func(*kept) bool) (sum int64) {
@@ -208,8 +208,8 @@ type timed struct{ at chan time.Time }
 
 func (s timed) expel(error) { s.at <- time.Now() }
 
-// Each of many bodies is expelled at its own deadline, whatever the others' deadlines are and in whatever order they come:
-// a short one after a long one, and one that receives more after one that receives nothing.
+// Each of many bodies is expelled at its own deadline, for any other deadlines and any order: a short one after a long
+// one, and one that receives more after one that receives nothing.
 func TestEachBodyHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))

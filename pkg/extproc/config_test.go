@@ -16,7 +16,8 @@ func TestDefaultConfigIsValid(t *testing.T) {
 	}
 }
 
-// Every problem is reported at once, each with its field, what it holds and what is wanted; those of reading requests first.
+// All problems are reported at once, each with its field, its value and the valid values; those of reading requests
+// first.
 func TestValidateNamesEveryField(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.FlowKey = nil

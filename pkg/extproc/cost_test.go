@@ -20,7 +20,7 @@ import (
 	"github.com/weir-epp/weir/pkg/metering"
 )
 
-// The queue and the estimator mean the same by the largest cost.
+// The queue and the estimator have the same largest cost.
 func TestLargestCost(t *testing.T) {
 	if int64(estimate.MaxCost) != int64(fairqueue.MaxCost) {
 		t.Errorf("%d and %d", estimate.MaxCost, fairqueue.MaxCost)
@@ -76,7 +76,8 @@ func TestEstimateAtDispatch(t *testing.T) {
 	}
 }
 
-// A request without output is charged its prompt alone, all of a batch, from the first on and whatever limits it states.
+// A request without output is charged its prompt only, including a whole batch, from the first request on and with any
+// limits.
 func TestEstimateOfPromptsOnly(t *testing.T) {
 	text := strings.Repeat("abcd", 100)
 	for _, c := range []struct {
@@ -109,7 +110,7 @@ func TestEstimateOfPromptsOnly(t *testing.T) {
 	}
 }
 
-// An answer that does not say how long it was has no usage, but one that has no length by its nature.
+// An answer that does not state its length has no usage, unless it has no length by nature.
 func TestUsageWithoutOutput(t *testing.T) {
 	for _, c := range []struct {
 		path, mode string
@@ -183,7 +184,7 @@ func TestPassedOnCostsOne(t *testing.T) {
 	})
 }
 
-// told returns response trailers with the usage that Envoy has read.
+// told returns response trailers with the usage read by Envoy.
 func told(status aiv3.TokenUsage_ExtractionStatus, in, cached, out uint64) *extprocv3.ProcessingRequest {
 	packed, err := anypb.New(&aiv3.TokenUsage{
 		InputTokens: wrapperspb.UInt64(in), OutputTokens: wrapperspb.UInt64(out), ExtractionStatus: status,
@@ -257,7 +258,7 @@ func TestLimitsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// So many answers that their number overflows are not few.
+// A number of answers that overflows does not count as few.
 func TestAnswersDoNotOverflow(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
 		conv.say(chat("x-gateway-model-name", "m"))
@@ -271,8 +272,8 @@ func TestAnswersDoNotOverflow(t *testing.T) {
 	})
 }
 
-// An answer that outgrows its estimate is charged while it streams, where it is seen: never behind what was seen, and
-// never beyond what the request allows.
+// An answer that outgrows its estimate is charged while it streams, if it is seen: at least the tokens seen, and at
+// most those that the request allows.
 func TestChargedWhileStreaming(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", inTokens, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "m"))
@@ -306,7 +307,7 @@ func TestChargedWhileStreaming(t *testing.T) {
 	})
 }
 
-// A flow is estimated by what it has used, whichever way the usage came, and no other is.
+// A flow is estimated by its own past usage, however it was reported, and no other flow is.
 func TestEstimatesLearn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(c *Config) {
@@ -355,7 +356,7 @@ func TestEstimatesLearn(t *testing.T) {
 	})
 }
 
-// The metrics of usage tell how and when it came, and how many answers had none. Refused requests have nothing to report.
+// The metrics of usage count how and when it came, and the answers without any. Refused requests have none to report.
 func TestUsageSeen(t *testing.T) {
 	exchange := func(b *testbench, mode, status string, rest ...func(c *conversation)) {
 		c := b.open(mode)

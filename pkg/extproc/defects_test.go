@@ -15,9 +15,9 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Each test here is named after a defect that was seen in another endpoint picker and must not exist in this one. The
-// usage reader's are in usage_test.go. Not this package's: liveness, the mean that hides a full endpoint, and the
-// queue's own (a backlog that rejects others).
+// Each test here is named after a defect of another endpoint picker, which this one must not have. The usage reader's
+// are in usage_test.go. Not this package's: liveness, the mean that hides a full endpoint, and the queue's own (a
+// backlog that rejects others).
 
 // inBubble runs one conversation.
 func inBubble(t *testing.T, mode string, change func(*Config), talk func(c *conversation)) {
@@ -141,7 +141,7 @@ func TestDefectSubsetOfStrangersRoutesToEveryPod(t *testing.T) {
 	})
 }
 
-// Headers are never copied back, so there is nothing that could collapse them.
+// Headers are never copied back, so nothing can collapse them.
 func TestDefectDuplicateHeadersCollapsed(t *testing.T) {
 	inBubble(t, "NONE/NONE", func(c *Config) { c.FlowKey = []string{"header:x-team"} }, func(c *conversation) {
 		c.say(chat("x-team", "a", "accept", "x", "accept", "y"))

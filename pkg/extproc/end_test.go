@@ -66,8 +66,8 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-// A request for which no engine has begun to work, because of a panic before its destination was sent, is charged as what
-// reaches no engine, and not its estimate.
+// A request that reached no engine, because of a panic before its destination was sent, is charged as such, and not its
+// estimate.
 func TestPanicBeforeSendingIsNotCharged(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", inTokens, func(c *conversation) {
 		c.picker.boom = true

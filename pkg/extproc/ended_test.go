@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// fakeTail keeps what it is told.
+// fakeTail records its calls.
 type fakeTail struct {
 	wanted atomic.Bool
 	told   []Ended
@@ -20,8 +20,8 @@ func (t *fakeTail) Wanted() bool { return t.wanted.Load() }
 
 func (t *fakeTail) Ended(e *Ended) { t.told = append(t.told, *e) }
 
-// The tail is told each request once, when it has ended, as its line in the log says it, and of none while nobody
-// reads.
+// The tail gets each request once, at its end, with the same content as its log line, and none while there is no
+// reader.
 func TestTailIsTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		hold bool

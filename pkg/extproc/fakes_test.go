@@ -20,7 +20,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// fakeController stands for the queue: it grants at once or when the test says so, and counts outcomes.
+// fakeController replaces the queue: it grants at once or at the test's command, and counts outcomes.
 type fakeController struct {
 	mu sync.Mutex
 	// hold makes requests wait for a verdict in grant.

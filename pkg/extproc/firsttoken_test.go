@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The first token is found in the same byte, wherever the response is cut.
+// The first token is found at the same byte for every cut of the response.
 func TestFirstToken(t *testing.T) {
 	const none = "NONE"
 	early := "event: response.created\ndata: {\"type\":\"response.created\"}\n\n"

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// FuzzMessages: whatever Envoy sends in whatever order and mode, and whatever the queue does meanwhile, a stream
-// neither panics nor hangs, an ImmediateResponse is its last message, and it settles exactly one outcome.
+// FuzzMessages: for any messages of Envoy in any order and mode, and any actions of the queue, a stream neither panics
+// nor hangs, an ImmediateResponse is its last message, and it settles exactly one outcome.
 func FuzzMessages(f *testing.F) {
 	f.Add(uint8(2), uint8(0), []byte{1, 3, 6, 9})
 	f.Add(uint8(4), uint8(4), []byte{0, 3, 4, 6, 7, 8})

@@ -82,7 +82,7 @@ func TestGateIsSeen(t *testing.T) {
 	})
 }
 
-// TestGateHolds has what a gate holds, and until when.
+// TestGateHolds checks which messages a gate holds, and until when.
 func TestGateHolds(t *testing.T) {
 	const open = "response-headers"
 	type step struct {
@@ -289,7 +289,7 @@ func TestPreemptedAtTheGate(t *testing.T) {
 		if n := b.logged.has(`"preempted"`); n == 0 {
 			t.Error("no line in the log")
 		}
-		// A token that comes too late is not released. Then Envoy ends the gate's stream.
+		// A token that comes too late is not released, and Envoy ends the gate's stream.
 		g.say(responseBodyOf("data: x\n\n", false))
 		g.say(responseBodyOf("data: y\n\n", false))
 		if got := g.heard(); got != "" {

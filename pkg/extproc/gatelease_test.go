@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// onePlace is a Placer of one endpoint that is always ready. More it is not asked.
+// onePlace is a Placer of one endpoint that is always ready. Its other methods are not called.
 type onePlace struct{ flowcontrol.Placer }
 
 func (onePlace) Read(*scheduling.Reservation) {}
@@ -79,8 +79,8 @@ func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) 
 	return b, c
 }
 
-// TestFirstTokenRacesARealPreemption lets a token reach the gate at the instant of a request of a higher tier: one of them
-// wins, and the other one learns it.
+// TestFirstTokenRacesARealPreemption makes a token reach the gate at the instant of a request of a higher tier: one of
+// them wins, and the other one is told.
 func TestFirstTokenRacesARealPreemption(t *testing.T) {
 	tokens, preemptions := 0, 0
 	for range 200 {

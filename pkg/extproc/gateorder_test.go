@@ -57,7 +57,7 @@ func (p *proxy) possible(event int) bool {
 	return true
 }
 
-// do lets an event happen, and what follows from it.
+// do makes an event happen, with its consequences.
 func (p *proxy) do(t *testing.T, event int) {
 	switch event {
 	case gateHeaders:
@@ -149,8 +149,8 @@ func permutations(n int, f func([]int)) {
 	permute(0)
 }
 
-// In every order in which the events can happen, first byte and preemption never both win, a rejection cuts no
-// response, and nothing is left.
+// In every possible order of the events, first byte and preemption never both win, a rejection cuts no response, and
+// nothing is left.
 func TestEveryOrder(t *testing.T) {
 	seen := map[string]bool{}
 	outcomes := map[string]int{}
@@ -163,7 +163,7 @@ func TestEveryOrder(t *testing.T) {
 			p := &proxy{gate: b.openGate(), mainOpen: true}
 			p.main, p.id = b.granted()
 			p.lease = b.controller.leases[0]
-			// The first event in the order that can happen, happens next. So every possible order occurs.
+			// The first possible event in the order happens next. So every possible order occurs.
 			for left := slices.Clone(order); ; {
 				i := slices.IndexFunc(left, p.possible)
 				if i < 0 {
@@ -200,7 +200,7 @@ func TestEveryOrder(t *testing.T) {
 		}
 		seen[fmt.Sprint(names)] = true
 	})
-	// These are all: 7 ways without a preemption, 5 with one that is too late, each with 2 ends, and 3 in which it wins.
+	// These are all: 7 ways without a preemption, 5 with a late one, each with 2 ends, and 3 in which it wins.
 	if want := 7*2 + 5*2 + 3; len(seen) != want {
 		t.Errorf("%d different orders, want %d; the outcomes were %v", len(seen), want, outcomes)
 	}

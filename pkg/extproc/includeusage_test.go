@@ -10,7 +10,7 @@ import (
 
 func askingForUsage(c *Config) { inTokens(c); c.IncludeUsage = true }
 
-// Weir asks for the usage in the client's place, and takes it out of the stream again.
+// Weir asks for the usage on the client's behalf, and removes it from the stream.
 func TestAsksForUsage(t *testing.T) {
 	const body, asks = `{"model":"m","stream":true}`, `{"stream_options":{"include_usage":true},"model":"m","stream":true}`
 	for _, c := range []struct {
@@ -102,7 +102,7 @@ func TestAsksForNoBodyOfWhatDoesNotStream(t *testing.T) {
 	}
 }
 
-// An event that trailers cut off goes on with what there is of it.
+// Of an event cut off by trailers, the received part goes on.
 func TestTrailersReleaseWhatIsHeld(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", askingForUsage, func(c *conversation) {
 		c.say(chat())

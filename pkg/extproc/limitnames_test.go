@@ -10,13 +10,13 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// expelled is told the error of an expelled body.
+// expelled receives the error of an expelled body.
 type expelled chan error
 
 func (e expelled) expel(err error) { e <- err }
 
-// The errors of bodies name their limit: of one that is too large, of the memory of all, and of one that arrives too
-// slowly, whose time has a second more for every 64 KiB.
+// The errors of bodies name their limit: for a body that is too large, for the memory of all bodies, and for a body
+// that arrives too slowly, whose time grows by a second for every 64 KiB.
 func TestErrorsOfBodiesNameTheirLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wants := func(err, sentinel error, name string, value int64) {

@@ -20,13 +20,13 @@ func withRequestInfo(m *extprocv3.ProcessingRequest, packed *anypb.Any) *extproc
 	return m
 }
 
-// readByEnvoy is a request whose model, limit and length Envoy has read.
+// readByEnvoy is a request with its model, limit and length read by Envoy.
 var readByEnvoy = &aiv3.RequestInfo{
 	Model: "read", Stream: wrapperspb.Bool(false), MaxOutputTokens: wrapperspb.UInt64(50),
 	EstimatedInputTokens: wrapperspb.UInt64(200),
 }
 
-// The parts that Envoy has read of a request count after a trusted header, and before the body, which is not asked for.
+// The parts of a request read by Envoy count after a trusted header, and before the body, which is not requested.
 func TestRequestReadByEnvoy(t *testing.T) {
 	bad := mustPack(readByEnvoy)
 	bad.Value = []byte{0xff, 0xff}

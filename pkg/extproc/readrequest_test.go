@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// How a request is read has its tests in package request. Here are the messages that it is read from, and what the stream
-// makes of the value.
+// Package request has the tests of reading a request. These are the tests of the messages that it is read from, and of
+// the stream's use of the result.
 
 // Headers come in either field. Metadata and attributes are strings, numbers or bools, at any depth.
 func TestIdentitiesInMessages(t *testing.T) {
@@ -58,7 +58,7 @@ func TestIdentitiesInMessages(t *testing.T) {
 	}
 }
 
-// The controller gets all that the request says.
+// The controller gets all data of the request.
 func TestWhatIsOffered(t *testing.T) {
 	change := func(c *Config) {
 		smgLike(c)
@@ -85,7 +85,7 @@ func TestWhatIsOffered(t *testing.T) {
 	})
 }
 
-// A refusal is labelled with no name of a model that clients make up.
+// A refusal has no label with a model name made up by clients.
 func TestRefusalOfAnUnknownModel(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", func(c *Config) { c.UnknownModels = request.UnknownModelsShared }, func(c *conversation) {
 		c.picker.err = fmt.Errorf("no endpoint serves it")

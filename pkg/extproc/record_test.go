@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// fakeRecords keeps what it gets.
+// fakeRecords keeps the records it gets.
 type fakeRecords struct {
 	mu  sync.Mutex
 	all []*decision.Record
@@ -27,21 +27,21 @@ func (r *fakeRecords) Put(d *decision.Record) {
 	r.all = append(r.all, d)
 }
 
-// tenantsMayAsk lets these tenants ask for records.
+// tenantsMayAsk allows these tenants to ask for records.
 func tenantsMayAsk(tenants ...string) func(*Config) {
 	return func(c *Config) {
 		c.FlowKey, c.Explain = []string{"header:x-tenant", "model"}, tenants
 	}
 }
 
-// knowing lets the fakes know of the decision what the machine and the board would.
+// knowing gives the fakes the machine's and the board's data on the decision.
 func (c *conversation) knowing() {
 	c.controller.facts = &dispatch.Facts{Number: 9, Flow: "team-a", Tier: "critical", Cost: 3, Weight: 2}
 	c.picker.explained = &scheduling.Decision{Chosen: "10.0.0.1:8000", Candidates: []scheduling.Candidate{{Address: "10.0.0.1:8000"}}}
 }
 
-// A client that asks and may gets the record of the decision with its response, and so does the sink. The header does not
-// reach the model server.
+// A permitted client that asks gets the record of the decision with its response, and so does the sink. The header does
+// not reach the model server.
 func TestExplainedToWhoMayAsk(t *testing.T) {
 	inBubble(t, "NONE/NONE", tenantsMayAsk("team-a"), func(c *conversation) {
 		c.knowing()
@@ -68,7 +68,7 @@ func TestExplainedToWhoMayAsk(t *testing.T) {
 	})
 }
 
-// Clients that do not ask, or may not, get nothing, and no record is made for them.
+// Clients that do not ask, or are not permitted, get nothing, and no record is made for them.
 func TestOthersAreExplainedNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		tenants []string
@@ -127,7 +127,7 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// A rejected client that asks is told as well, without what others hold.
+// A rejected client that asks also gets the record, without others' holdings.
 func TestRejectionsAreExplained(t *testing.T) {
 	inBubble(t, "NONE/NONE", tenantsMayAsk("*"), func(c *conversation) {
 		c.controller.reject = flowcontrol.ErrShed
@@ -157,7 +157,7 @@ func TestRejectionsAreExplained(t *testing.T) {
 	})
 }
 
-// A record of which a response has no room is not told, and the response goes on.
+// If a response has no room for the record, it goes on without the record.
 func TestExplanationNeedsRoom(t *testing.T) {
 	for _, test := range []struct {
 		headers, bytes int

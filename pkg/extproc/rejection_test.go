@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// TestRejectionTable has every outcome in every preset and in both APIs' shapes, as the client gets it.
+// TestRejectionTable has the client's answer for every outcome, in every preset and in both APIs' shapes.
 func TestRejectionTable(t *testing.T) {
 	var w strings.Builder
 	for _, name := range []string{"seed", "gateway", "smg", "dynamo"} {
@@ -98,7 +98,8 @@ func TestBadRequestNamesTheField(t *testing.T) {
 	}
 }
 
-// A model that nobody serves is the sender's mistake: it is named, counted, logged, and asking again is pointless.
+// A model that no endpoint serves is the sender's mistake: the rejection is named, counted and logged, and has no retry
+// time.
 func TestUnknownModel(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/chat/completions": `{"error":{"message":"No model server serves the model \"nobody's\".",` +

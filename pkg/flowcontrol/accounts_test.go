@@ -52,7 +52,7 @@ func TestAccountsOfTiers(t *testing.T) {
 	})
 }
 
-// shown is what a scrape shows of a metric without labels.
+// shown returns a scrape's value of a metric without labels.
 func (b *bench) shown(name string) float64 {
 	b.t.Helper()
 	all := b.scrape(name)
@@ -62,8 +62,8 @@ func (b *bench) shown(name string) float64 {
 	return all[0].GetGauge().GetValue() + all[0].GetCounter().GetValue()
 }
 
-// A waiter that finds its endpoint full was an attempt without success; after a completion there it is tried again, and
-// goes. Arrivals that go at once are no attempts.
+// A waiter that finds its endpoint full is a failed attempt; after a completion there it is tried again, and goes.
+// Arrivals that go at once are not attempts.
 func TestDequeueAttempts(t *testing.T) {
 	pair := ready(2)
 	pair.upper = 1
@@ -90,7 +90,7 @@ func TestDequeueAttempts(t *testing.T) {
 	})
 }
 
-// However many expire together, each has its answer at the instant of its TTL, in several events of the timer.
+// If many requests expire together, each has its answer at the instant of its TTL, in several events of the timer.
 func TestManyExpireTogether(t *testing.T) {
 	const many = 3000
 	change := func(c *Config) {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// inTokens is four slots, and flows that share by what requests have really cost.
+// inTokens has four slots, and flows that share by actual cost.
 func inTokens(c *Config) {
 	perBackend(c, 4, 4)
 	c.Queue.Discipline = fairqueue.VTC
@@ -23,9 +23,8 @@ func inTokens(c *Config) {
 	c.Queue.CapacityMode, c.EnqueueAll = fairqueue.Shared, true
 }
 
-// A flow that holds one slow answer open for an hour, charged much too high, and then sends many requests at once has
-// banked nothing: at no moment of the burst is it further ahead than the bound of vtc, also when the refund comes in
-// its midst.
+// A flow that holds one slow answer open for an hour, charged much too high, and then sends a burst has banked nothing:
+// it is never further ahead than the bound of vtc, even if the refund comes in the middle of the burst.
 func TestHourAndBurst(t *testing.T) {
 	const cost, held, used, slots = 200, 5000, 100, 4
 	// (D+1)(l_f + l_g) of exact costs, and twice the error of the held answer.
@@ -91,8 +90,8 @@ func TestHourAndBurst(t *testing.T) {
 	})
 }
 
-// A flow of requests that claim to be huge, and that engines refuse at once, does not hold others back by having several of
-// them: charges that are refunded a moment later put nobody behind who comes meanwhile.
+// A flow of requests that claim to be huge, and that engines refuse at once, does not delay others by sending several:
+// charges refunded a moment later put no flow behind that arrives meanwhile.
 func TestRefusedGiants(t *testing.T) {
 	const claimed, kept, cost, minute = 200_000, 5_000, 200, 60 * time.Second
 	var answers []int
@@ -140,10 +139,10 @@ func TestRefusedGiants(t *testing.T) {
 	}
 }
 
-// identities is for how many TestMillionIdentities uses; `make million` has a million.
+// identities is the number of identities in TestMillionIdentities; `make million` uses a million.
 var identities = flag.Int("identities", 100_000, "how many identities TestMillionIdentities uses")
 
-// A million identities, used once each, some of which had to wait, leave nothing behind: neither counters, nor metrics.
+// A million identities, used once each, some after a wait, leave nothing behind: neither counters nor metrics.
 func TestMillionIdentities(t *testing.T) {
 	heap := func() int64 {
 		var s runtime.MemStats

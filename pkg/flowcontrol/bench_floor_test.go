@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkFloor is what BenchmarkStreams's waiters cost without any queue: so many goroutines pass one token on in
-// order of arrival, each waiting on a channel of its own. It is the share of Go's scheduler, to read the others beside.
+// BenchmarkFloor measures BenchmarkStreams's waiters without a queue: goroutines pass one token on in order of arrival,
+// each waiting on its own channel. This is the share of Go's scheduler, for comparison with the others.
 func BenchmarkFloor(b *testing.B) {
 	for _, waiters := range []int{16, 5000} {
 		b.Run(fmt.Sprintf("waiters=%d", waiters), func(b *testing.B) {

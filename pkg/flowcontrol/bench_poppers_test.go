@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkPoppers is BenchmarkStreams with other numbers of poppers, which are parked while streams let each other go
-// (ADR 0012). Processor time says more than time on a machine that others use too.
+// BenchmarkPoppers is BenchmarkStreams with other numbers of poppers, which are parked while streams release each other
+// (ADR 0012). On a shared machine processor time is more reliable than time.
 func BenchmarkPoppers(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("poppers=%d", n), func(b *testing.B) {

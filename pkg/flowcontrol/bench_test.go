@@ -16,8 +16,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// benchController has room for one request at a time, and queues of any size. The collector runs as rarely as epp lets
-// it.
+// benchController has room for one request at a time, and queues of any size. The collector runs as rarely as in epp.
 func benchController(b *testing.B, change func(*Config)) *RequestQueueController {
 	b.Helper()
 	return benchControllerOf(b, change, ready(1))
@@ -47,9 +46,9 @@ func benchControllerOf(b *testing.B, change func(*Config), placer Placer) *Reque
 	return c
 }
 
-// BenchmarkLifecycle is one TryEnqueue to OnRequestComplete through the controller: one operation is one request
-// that came, was granted (at once, or after those that stood before it) and was completed. Waiters do not block, but for
-// that it is what TryEnqueue does: the controller's own work; BenchmarkStreams is the same with a goroutine for each.
+// BenchmarkLifecycle measures the controller's work from TryEnqueue to OnRequestComplete: one operation is one request
+// that arrived, was granted (at once or in its turn) and completed. Waiters do not block; BenchmarkStreams is the same
+// with a goroutine for each.
 func BenchmarkLifecycle(b *testing.B) {
 	b.Run("free", func(b *testing.B) { unhindered(b, benchController(b, nil), 0) })
 	for _, flows := range []int{1, 5000} {
@@ -62,7 +61,7 @@ func BenchmarkLifecycle(b *testing.B) {
 		visitors(b, d.RequestQueueController, 5000)
 		d.serve(1, 1, 16)
 	})
-	// Fair shares know what each flow has used lately. They charge a bypass, which wfq does not.
+	// Fair shares track each flow's recent use. They charge a bypass; wfq does not.
 	fairly := func(c *Config) { c.Queue.Discipline = fairqueue.FairShare }
 	b.Run("fairshare/free", func(b *testing.B) { unhindered(b, benchController(b, fairly), 0) })
 	for _, flows := range []int{1, 5000} {
@@ -148,7 +147,7 @@ func unhinderedBy(b *testing.B, c *RequestQueueController, r Request, cost fairq
 	}
 }
 
-// visitors are so many flows that were served once.
+// visitors is a number of flows that were served once.
 func visitors(b *testing.B, c *RequestQueueController, flows int) {
 	for i := range flows {
 		l, err := c.TryEnqueue(context.Background(), &Request{Flow: fmt.Sprint("idle-", i), Placement: pool})
@@ -159,8 +158,8 @@ func visitors(b *testing.B, c *RequestQueueController, flows int) {
 	}
 }
 
-// desk is a controller whose requests wait without a goroutine of their own. It is its own placer, of one endpoint, so
-// that it knows who was granted last.
+// desk is a controller whose requests wait without their own goroutines. It is its own placer, of one endpoint, so it
+// knows the last granted request.
 type desk struct {
 	*RequestQueueController
 	b *testing.B
@@ -172,7 +171,7 @@ type desk struct {
 	paths    int            // number of classes to which requests go in turn, with prompts; 0: they name none
 }
 
-// deskRequest is a request that comes again whenever it was granted.
+// deskRequest is a request that arrives again after each grant.
 type deskRequest struct {
 	Request
 	waiter *waiter
@@ -211,7 +210,7 @@ func (*desk) HasRoom(Placement, dispatch.Bound, *dispatch.EndpointSet) bool { re
 func (*desk) CanServe(Placement, Endpoint) bool                             { return true }
 func (*desk) CanTakeOver(Placement, Endpoint) bool                          { return true }
 
-// arrives lets r come; it must end up waiting, or not.
+// arrives makes r arrive; it must wait, or must not.
 func (d *desk) arrives(r *deskRequest, waits bool) {
 	var err error
 	r.waiter, err = d.arrive(context.Background(), &r.Request)
@@ -220,8 +219,8 @@ func (d *desk) arrives(r *deskRequest, waits bool) {
 	}
 }
 
-// serve keeps so many requests of so many flows and tiers waiting behind holders of all slots: an operation is a
-// completion, the grant that it leads to, and the arrival of the next request.
+// serve keeps a number of requests, flows and tiers waiting behind holders of all slots: an operation is a completion,
+// the resulting grant, and the arrival of the next request.
 func (d *desk) serve(flows, tiers, waiters int) {
 	holders := make(chan *Lease, d.State().Capacity)
 	for range cap(holders) {
@@ -258,9 +257,9 @@ func (d *desk) serve(flows, tiers, waiters int) {
 	}
 }
 
-// backlogged keeps so many requests of so many flows and tiers waiting: each worker is a stream that completes its
-// request and sends the next. The holder of the only lease holds it until everybody waits, so that b.N operations are
-// b.N grants from a full queue, each with its switch of goroutines.
+// backlogged keeps a number of requests, flows and tiers waiting: each worker is a stream that completes its request
+// and sends the next. The only lease is held until all workers wait, so b.N operations are b.N grants from a full
+// queue, each with its switch of goroutines.
 func backlogged(b *testing.B, c *RequestQueueController, flows, tiers, waiters int) {
 	ctx, stop := context.WithCancel(context.Background())
 	var left atomic.Int64

@@ -43,8 +43,8 @@ func BenchmarkLifecycleTiers(b *testing.B) {
 	}
 }
 
-// BenchmarkDisplacement is a lifecycle at a full queue: one operation is a request that displaces another one, is
-// granted when the holder completes, and a second one that takes the place which is free then.
+// BenchmarkDisplacement is a lifecycle at a full queue: in one operation a request displaces another one and is granted
+// when the holder completes, and a second request takes the place that becomes free.
 func BenchmarkDisplacement(b *testing.B) {
 	const waiters = 5000
 	s := steps{benchController(b, func(c *Config) {
@@ -83,8 +83,8 @@ func BenchmarkDisplacement(b *testing.B) {
 	}
 }
 
-// BenchmarkVictim is a preemption among 10,000 leases that may be preempted: the arrival that takes
-// over, its completion, and an arrival that takes the victim's place.
+// BenchmarkVictim is a preemption among 10,000 preemptible leases: the preempting arrival, its completion, and an
+// arrival that takes the victim's place.
 func BenchmarkVictim(b *testing.B) {
 	const leases = 10_000
 	for _, endpoints := range []int{1, 16} {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A stream waits while the engine reads too long a prompt for its class, and goes when that one's first token has come. Where
-// its class is at its limit it is rejected, and the rejection says what is to be told.
+// A stream waits while the engine reads a prompt too long for its class, and goes at that prompt's first token. If its
+// class is at its limit the stream is rejected, and the rejection has the text for the client.
 func TestStreamsOfABusyClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := DefaultConfig()

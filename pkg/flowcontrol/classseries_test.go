@@ -28,8 +28,8 @@ func askIn(model, ring, class string, raw, cached int64) *Request {
 	}
 }
 
-// Waiters are counted by model and class, in requests and in tokens; a rejection by the limit that it met; and the wait
-// when it ends. In the end nothing waits.
+// Waiters are counted by model and class, in requests and in tokens; rejections by their limit; and waits when they
+// end. In the end nothing waits.
 func TestClassMetrics(t *testing.T) {
 	inBubble(t, ready(1), inClasses, func(b *bench) {
 		ctx, leave := context.WithCancel(b.t.Context())

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// Every problem is reported at once, those of the queue and of the stock among them, by the names of the fields.
+// All problems are reported at once, including those of the queue and the stock, by field name.
 func TestValidate(t *testing.T) {
 	cfg := DefaultConfig()
 	if err := cfg.Validate(); err != nil {

@@ -30,7 +30,7 @@ func (s subset) has(e Endpoint) bool {
 
 var pool subset
 
-// anywhere is what a Placer does that knows of no changes, bounds or tokens.
+// anywhere is a Placer without changes, bounds or tokens.
 type anywhere struct{}
 
 func (anywhere) Lane(Placement) string                          { return "" }
@@ -59,7 +59,7 @@ func (anywhere) Held(Endpoint) int                                              
 func (anywhere) Traits(Placement, []scheduling.Trait) []scheduling.Trait          { return nil }
 func (anywhere) TraitsOf(Endpoint, []scheduling.Trait) ([]scheduling.Trait, bool) { return nil, true }
 
-// backends is a Placer of so many endpoints, each ready or not, that picks the least loaded.
+// backends is a Placer of some endpoints, each ready or not. It picks the least loaded.
 type backends struct {
 	anywhere
 	ready    []bool
@@ -219,7 +219,7 @@ func inBubble(t *testing.T, b *backends, change func(*Config), test func(*bench)
 	})
 }
 
-// update tells the controller which endpoints are ready.
+// update gives the controller the ready endpoints.
 func (b *bench) update() {
 	var list []stock.Backend
 	for e, r := range b.backends.ready {
@@ -231,7 +231,7 @@ func (b *bench) update() {
 	synctest.Wait()
 }
 
-// Drain drains the controller, and waits until everybody has been told.
+// Drain drains the controller, and waits until every stream has been told.
 func (b *bench) Drain() {
 	b.RequestQueueController.Drain()
 	synctest.Wait()
@@ -267,7 +267,7 @@ func (b *bench) checkInvariants() {
 // one is the one-tier request of a flow.
 func one(flow string) *Request { return &Request{Flow: flow, Placement: pool} }
 
-// holds gets so many leases at once and fails when one would wait.
+// holds gets n leases at once, and fails if one would wait.
 func (b *bench) holds(n int) []*Lease {
 	b.t.Helper()
 	var leases []*Lease
@@ -283,7 +283,7 @@ func (b *bench) holds(n int) []*Lease {
 	return leases
 }
 
-// arrival is a TryEnqueue in a goroutine of its own.
+// arrival is a TryEnqueue in its own goroutine.
 type arrival struct {
 	ended chan struct{} // closed when it has ended; the rest is written before
 	lease *Lease
@@ -363,7 +363,7 @@ func TestTTLIsExact(t *testing.T) {
 	})
 }
 
-// The client's own deadline is 504, its going 499, and at the same instant as the TTL it is the TTL.
+// The client's deadline is 504, its disconnect 499, and at the same instant as the TTL it is the TTL.
 func TestDeadlineAndCancellation(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		leases := b.holds(3)
@@ -432,7 +432,7 @@ func TestCapacityErrorsCarryASentinelAndAReason(t *testing.T) {
 	})
 }
 
-// The stock of other replicas counts at once: a backend that they fill takes nothing, until they say that it is free.
+// The stock of other replicas counts at once: a backend filled by them takes no request until they report it free.
 func TestForeignStockCounts(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		b.SetForeign([]stock.Foreign{{ID: 0, Held: stock.Amount{Requests: 3}}})

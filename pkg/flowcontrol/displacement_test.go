@@ -7,7 +7,7 @@ import (
 )
 
 // "1,000 quiet-tenant requests of the same tier as the flood, never more waiting than its fair share of the queue: none
-// rejected, none displaced." The flood fills whatever place is free.
+// rejected, none displaced." The flood fills every free place.
 func TestAQuietTenantInAFullQueueIsNeverRefused(t *testing.T) {
 	const capacity, share = 40, 20
 	crowded := func(c *Config) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A placer that panics once ends nobody's wait and leaves the lock free.
+// A placer that panics once ends no request's wait and leaves the lock free.
 func TestPanicInPlacementLosesNothing(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		leases := b.holds(3)
@@ -23,7 +23,7 @@ func TestPanicInPlacementLosesNothing(t *testing.T) {
 	})
 }
 
-// A panic in the placement of an arrival ends that arrival, and nobody else: the lock is free, the accounts are right.
+// A panic in the placement of an arrival ends only that arrival: the lock is free, the accounts are right.
 func TestPanicInAdmissionEndsOneRequest(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		b.backends.panics = 1
@@ -111,7 +111,7 @@ func TestOnQueuedTellsTheLongestWait(t *testing.T) {
 	})
 }
 
-// While nobody waits there is no timer, and without Run nothing but time is missing.
+// Without waiting requests there is no timer, and without Run only timed events are missing.
 func TestIdleHasNoTimer(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		leases := b.holds(3)

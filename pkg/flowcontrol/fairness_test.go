@@ -7,8 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// The metrics have how far apart the flows that wait have been served, and what that may be, with disciplines vtc and fairshare only. Of a,
-// b and c, of weights 1, 1 and 2, which always wait, the first has got 30, the second nothing, and the third 20.
+// The metrics have the service gap of the waiting flows and its bound, with disciplines vtc and fairshare only. The
+// flows a, b and c, with weights 1, 1 and 2, always wait, and have got 30, 0 and 20.
 func TestFairnessMetrics(t *testing.T) {
 	for discipline, want := range map[fairqueue.Discipline]string{
 		fairqueue.VTC: "map[default:30] map[default:true]", fairqueue.FairShare: "map[default:30] map[default:true]", fairqueue.WFQ: "map[] map[]",

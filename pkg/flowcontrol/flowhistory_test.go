@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// ofFlows is what a scrape shows by flow: the series of each, with their values.
+// ofFlows returns a scrape's series of each flow, with their values.
 func (b *bench) ofFlows() map[string]map[string]float64 {
 	b.t.Helper()
 	r := prometheus.NewRegistry()
@@ -93,7 +93,7 @@ func TestHistoryByFlow(t *testing.T) {
 	})
 }
 
-// However many models a flow uses and however its requests end, it has no more than twenty series, and they still sum up.
+// For any number of models and outcomes, a flow has at most twenty series, and they still sum up.
 func TestSeriesOfOneFlow(t *testing.T) {
 	for _, first := range []string{"models", "outcomes"} {
 		inBubble(t, ready(1), func(c *Config) { perBackend(c, 1, 1) }, func(b *bench) {
@@ -159,7 +159,7 @@ func TestModelsOfAFlowHaveNames(t *testing.T) {
 	}
 }
 
-// A million identities have the series of a thousand and of "other", however long they go on and whenever they are scraped.
+// A million identities have the series of a thousand and of "other", for any duration and scrape times.
 func TestAMillionIdentities(t *testing.T) {
 	inBubble(t, ready(1), func(c *Config) { c.Queue.FlowCapacity = 1 }, func(b *bench) {
 		const all, often = 1_000_000, 10
@@ -208,7 +208,7 @@ func TestEntitledSharesBeyondTheLimit(t *testing.T) {
 	})
 }
 
-// Quantiles of the waits of a tier are within a sixteenth of the exact ones, and forget what is older than five minutes.
+// Quantiles of a tier's waits are within a sixteenth of the exact ones, and drop waits older than five minutes.
 func TestRecentWaits(t *testing.T) {
 	var r recentWaits
 	now, random := time.Unix(1_000_000, 0), rand.New(rand.NewPCG(1, 2))
@@ -238,7 +238,7 @@ func TestRecentWaits(t *testing.T) {
 			t.Errorf("%d %%: %v, want %v", percent, got, exact)
 		}
 	}
-	// Waits since the last reading count once more, however long ago that was.
+	// Waits since the last reading count once more, at any time after it.
 	r.observe(time.Second)
 	if q := r.quantiles(now.Add(time.Hour)); q.N < 1 || q.N > 2001 {
 		t.Errorf("after an hour: %+v", q)

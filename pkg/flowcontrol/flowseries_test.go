@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A sum over no series is no number, and an autoscaler that reads it does nothing or the wrong thing: both exist, at 0,
-// before the first request.
+// A sum over no series is not a number, and an autoscaler does nothing or the wrong thing with it. So both series
+// exist, at 0, before the first request.
 func TestQueueAndStockExistFromTheStart(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		for _, name := range []string{"weir_queue_length", "weir_stock_level"} {
@@ -104,7 +104,7 @@ func TestWaitsAndRejectionsByFlow(t *testing.T) {
 	})
 }
 
-// A client that invents names gets no series for each, and what is forgotten leaves nothing.
+// A client that invents names does not get a series for each, and forgotten names leave nothing.
 func TestRejectionsByFlowAreBounded(t *testing.T) {
 	inBubble(t, ready(1), func(c *Config) { c.MaxLabels = 2 }, func(b *bench) {
 		for i := range 10 {

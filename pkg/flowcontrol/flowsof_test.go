@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// The states of one flow are those of all flows that are its, in each tier and class in which it waits, however many lanes it
-// waits in; where it only runs, its state has no share.
+// The states of one flow are one for each tier and class in which it waits, for any number of lanes. If it only runs
+// there, its state has no share.
 func TestFlowsOf(t *testing.T) {
 	inBubble(t, ready(2), func(c *Config) {
 		perBackend(c, 1, 1)

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// A flow that has asked for nothing for an hour comes back with many requests: it is served within its share of the next
-// (D+1) grants of each active flow, with D in flight, and has banked nothing. So is one in a tier that shares by weight.
+// A flow that was idle for an hour returns with many requests: it is served within its share of the next (D+1) grants
+// of each active flow, with D in flight, and has banked nothing. The same holds in a tier that shares by weight.
 func TestAnHourIdle(t *testing.T) {
 	const cost, slots = 100, 4
 	for name, c := range map[string]struct {

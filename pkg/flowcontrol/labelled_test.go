@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// scraped is what a scrape shows of a metric, by one of its labels.
+// scraped returns a scrape's values of a metric, by one of its labels.
 func (b *bench) scraped(name, label string) map[string]float64 {
 	b.t.Helper()
 	got := map[string]float64{}
@@ -25,7 +25,7 @@ func (b *bench) scraped(name, label string) map[string]float64 {
 	return got
 }
 
-// scrape is what a scrape shows of a metric.
+// scrape returns a scrape's values of a metric.
 func (b *bench) scrape(name string) []*dto.Metric {
 	b.t.Helper()
 	r := prometheus.NewRegistry()
@@ -42,8 +42,8 @@ func (b *bench) scrape(name string) []*dto.Metric {
 	return nil
 }
 
-// Flows and models beyond the limit share a label; what was not used for a while makes room, but for models
-// and flows with requests in flight.
+// Flows and models beyond the limit share a label. Those not used for a while make room, except models and flows with
+// requests in flight.
 func TestLabelsAreBoundedAndPruned(t *testing.T) {
 	inBubble(t, ready(100), func(c *Config) { c.MaxLabels = 3 }, func(b *bench) {
 		visit := func(name string) *Lease {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Every outcome has a reason of its own, and every sentinel its outcome: an unmapped one fails here.
+// Every outcome has its own reason, and every sentinel its outcome: an unmapped one fails here.
 func TestEverySentinelHasItsOutcome(t *testing.T) {
 	sentinels := map[Outcome]error{
 		OutcomeDispatched:       nil,
@@ -53,8 +53,8 @@ func TestEverySentinelHasItsOutcome(t *testing.T) {
 	}
 }
 
-// A request that is refused for want of memory is told a time of its own in the schedule; one that was sent too slowly, or
-// asks for a model that nobody serves, is told none.
+// A request refused for lack of memory gets its own time in the schedule. One that was sent too slowly, or asks for a
+// model that no endpoint serves, gets none.
 func TestRefusedForMemoryHasAPlace(t *testing.T) {
 	inBubble(t, ready(1), nil, func(c *bench) {
 		for range 3 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A waiter whose placement panics whenever it is asked about ends as internal, and costs the others nothing: not even
-// time. Whatever it is that has the placer asked.
+// A waiter whose placement always panics ends as internal, and costs the others nothing, not even time, whatever causes
+// the query.
 func TestAPoisonedWaiterEndsAlone(t *testing.T) {
 	ways := map[string]func(*bench, []*arrival){
 		"a completion": func(_ *bench, held []*arrival) { complete(held[0].lease) },
@@ -66,7 +66,7 @@ func TestAPoisonedWaiterEndsAlone(t *testing.T) {
 	}
 }
 
-// Preemption asks in the preemptor's name: the victim is left alone, and the next one preempts it.
+// Preemption queries the placer for the preemptor: the victim keeps its lease, and the next preemptor takes it.
 func TestAPoisonedPreemptorTakesNobody(t *testing.T) {
 	for _, quiet := range []string{"CanTakeOver", ""} { // then it is PlaceAt that panics
 		fleet := ready(2)
@@ -89,7 +89,7 @@ func TestAPoisonedPreemptorTakesNobody(t *testing.T) {
 	}
 }
 
-// Where everybody's placement panics the lock is not held for all of them: the rest is tried again, and ends as well.
+// If all placements panic, the lock is not held for all of them: the rest are tried again, and end as well.
 func TestPanicsForEverybodyAreBounded(t *testing.T) {
 	fleet := ready(1)
 	inBubble(t, fleet, nil, func(b *bench) {
@@ -112,8 +112,8 @@ func TestPanicsForEverybodyAreBounded(t *testing.T) {
 	})
 }
 
-// A panic that is nobody's ends nobody: not the stream whose lease ends, not a reload or a change of the endpoints. It is
-// counted, and what comes after it goes on.
+// A panic that belongs to no request ends none: neither the stream whose lease ends, nor a reload or a change of the
+// endpoints. It is counted, and later work goes on.
 func TestPanicsOfNobody(t *testing.T) {
 	out := func() { panic("out of order") }
 	for name, happens := range map[string]func(*bench, []*Lease){
@@ -157,7 +157,7 @@ func TestPanicsOfNobody(t *testing.T) {
 	}
 }
 
-// A panic for one waiter when the endpoints change does not hide from others that their own last one is gone.
+// A panic for one waiter at a change of the endpoints does not hide from others that their last endpoint is gone.
 func TestPoisonHidesNoLossOfEndpoints(t *testing.T) {
 	fleet := ready(2)
 	fleet.poison = "0"
@@ -178,7 +178,8 @@ func TestPoisonHidesNoLossOfEndpoints(t *testing.T) {
 	})
 }
 
-// Two panics that are not in a row end nobody: between them it was asked about, and could not go.
+// Two panics that are not consecutive do not end a request: between them its placement was queried, and it could not
+// go.
 func TestPanicsFarApartEndNobody(t *testing.T) {
 	fleet := ready(2)
 	fleet.upper = 1

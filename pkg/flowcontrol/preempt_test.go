@@ -18,7 +18,7 @@ const (
 	bulk
 )
 
-// smg is one backend of so many slots with SMG's four tiers and no reservations.
+// smg is one backend with SMG's four tiers and no reservations.
 func smg(slots int) func(*Config) {
 	return func(c *Config) {
 		c.EnqueueAll = true
@@ -38,10 +38,10 @@ func smg(slots int) func(*Config) {
 	}
 }
 
-// of is a request of a tier, its flow named for it.
+// of returns a request of a tier, in a flow of the same name.
 func of(tier int) *Request { return &Request{Flow: fmt.Sprint("t", tier), Tier: tier, Placement: pool} }
 
-// wantPreempted checks that the lease is lost to a preemption, and that its stream gets to know.
+// wantPreempted checks that the lease is lost to a preemption, and that its stream is told.
 func (b *bench) wantPreempted(a *arrival) {
 	b.t.Helper()
 	select {
@@ -83,7 +83,7 @@ func TestLowestTierIsPreemptedFirst(t *testing.T) {
 	})
 }
 
-// A first byte protects, at once and for ever; then the next lowest is chosen.
+// A first byte protects at once and forever; then the next lowest is chosen.
 func TestFirstByteProtects(t *testing.T) {
 	inBubble(t, ready(1), smg(2), func(b *bench) {
 		middle, low := b.arrives(b.t.Context(), of(standard)), b.arrives(b.t.Context(), of(bulk))

@@ -28,7 +28,7 @@ func begins(r Recorder) Start {
 	}
 }
 
-// A recording knows of a drain. Its replay rejects nobody without it.
+// A recording contains a drain: without it a replay would reject no request.
 func TestDrainIsRecorded(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		var recorded drains
@@ -58,7 +58,7 @@ func (e *ends) Answered(now time.Time, _ *dispatch.Lease, _ fairqueue.Cost, _ di
 	e.at = append(e.at, now)
 }
 
-// A recording has the time at which a request ends, also while nothing waits for it: it tells how long requests take.
+// A recording has each request's end time, even when no request waits for it: it gives the requests' durations.
 func TestEndsAreRecordedWithTheirTimes(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		var recorded ends

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A rejection has the limit, its value and the three flows that hold most of it: waiting requests of the queue's, those in
-// flight of the stock's, and of a flow's own capacity the flow itself.
+// A rejection has the limit, its value and the three flows that hold most of it: waiting requests for the queue's
+// limits, requests in flight for the stock's, and the flow itself for its own capacity.
 func TestRejectionsNameTheirLimits(t *testing.T) {
 	configure := func(c *Config) {
 		c.EnqueueAll = true
@@ -45,7 +45,8 @@ func TestRejectionsNameTheirLimits(t *testing.T) {
 	})
 }
 
-// Only the last ones are kept, the newest first, and those before the queue with them; clients that have gone are none.
+// Only the last rejections are kept, the newest first, including those before the queue. Clients that have gone do not
+// count.
 func TestRejectionsAreBounded(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		for i := range 3 * MostRejections {
@@ -59,7 +60,7 @@ func TestRejectionsAreBounded(t *testing.T) {
 	})
 }
 
-// A request that has lost its lease is a rejection as well, from the end of its stream on, once.
+// A request that has lost its lease is also a rejection, once, from the end of its stream on.
 func TestRejectionsHavePreemptions(t *testing.T) {
 	inBubble(t, ready(1), smg(1), func(b *bench) {
 		r := of(bulk)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// told is what a rejected client is told: its reason and when to come back.
+// told is a rejected client's reason and retry time.
 func (b *bench) told(r *Request) (reason string, wait time.Duration) {
 	b.t.Helper()
 	_, err := b.TryEnqueue(b.t.Context(), r)
@@ -19,8 +19,7 @@ func (b *bench) told(r *Request) (reason string, wait time.Duration) {
 	return rejection.Outcome.String(), rejection.RetryAfter
 }
 
-// small is a queue of so many places for all flows, each of which may have them all: one waits, all others are turned
-// away.
+// small is a queue of a few places, all of which one flow may have; further requests are rejected.
 func small(places int) func(*Config) {
 	return func(c *Config) {
 		c.Queue.TotalCapacity, c.Queue.FlowCapacity = places, places
@@ -28,7 +27,7 @@ func small(places int) func(*Config) {
 	}
 }
 
-// A client that asks for an unknown model again and again spoils nobody's time: it takes no place.
+// A client that asks for an unknown model again and again does not change others' retry times: it takes no place.
 func TestUnknownModelsTakeNoPlaces(t *testing.T) {
 	inBubble(t, ready(1), small(1), func(b *bench) {
 		leases := b.holds(2)
@@ -53,7 +52,7 @@ func TestUnknownModelsTakeNoPlaces(t *testing.T) {
 	})
 }
 
-// Nor do those take places whom the controller turns away because no endpoint is ready.
+// Requests rejected because no endpoint is ready take no places either.
 func TestNoEndpointTakesNoPlace(t *testing.T) {
 	change := func(c *Config) { small(1)(c); c.HoldWhenEmpty = false }
 	inBubble(t, ready(1), change, func(b *bench) {
@@ -78,8 +77,8 @@ func TestNoEndpointTakesNoPlace(t *testing.T) {
 	})
 }
 
-// Two slots of 4 s, four places in the queue and seven clients, of which the one too many comes back every 0.3 s,
-// whatever it is told: the queue drains in 8 s, and nobody is told more than twice that, however long it goes on.
+// Two slots of 4 s, four places in the queue and seven clients; the surplus one returns every 0.3 s, whatever it is
+// told. The queue drains in 8 s, and no client is ever told more than twice that.
 func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {
 	inBubble(t, ready(1), small(4), func(b *bench) {
 		over, end := context.WithCancel(b.t.Context())
@@ -111,7 +110,7 @@ func TestWhoComesBackEarlyPushesNobodyOut(t *testing.T) {
 	})
 }
 
-// Refusals for want of memory are spread over the schedule, and push back nobody.
+// Refusals for lack of memory are spread over the schedule, and delay no other client.
 func TestRefusalsPushNoOthers(t *testing.T) {
 	inBubble(t, ready(1), small(1), func(b *bench) {
 		leases := b.holds(2)
@@ -134,8 +133,8 @@ func TestRefusalsPushNoOthers(t *testing.T) {
 	})
 }
 
-// 64 slots of 10 s that end together, and clients that come back as they are told: whenever one asks, the median is told
-// when the queue will have drained, up to twice that, or the schedule's end. Before, most were told 1 s.
+// 64 slots of 10 s that end together, and clients that return when told: at any time the median retry time is between
+// the drain time and twice that, or the schedule's end. Before, most were told 1 s.
 func TestSlotsThatEndTogether(t *testing.T) {
 	for _, waiting := range []int{100, 300, 1500} {
 		change := func(c *Config) {
@@ -165,7 +164,7 @@ func TestSlotsThatEndTogether(t *testing.T) {
 	}
 }
 
-// sendsUntil sends one request after the other until over ends; each is served for so long.
+// sendsUntil sends one request after the other until over ends; each is served for the same time.
 func (b *bench) sendsUntil(over context.Context, served time.Duration) {
 	for over.Err() == nil {
 		l, err := b.TryEnqueue(over, one("a"))

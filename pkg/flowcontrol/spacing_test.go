@@ -16,7 +16,7 @@ func spaced(c *Config) {
 	c.ReleaseSpacing = 10 * time.Millisecond
 }
 
-// Slots that come free together are given away one by one; an arrival that finds nobody waiting is not held up.
+// Slots that become free together are granted one by one; an arrival without waiting requests is not delayed.
 func TestReleasesAreSpaced(t *testing.T) {
 	inBubble(t, ready(1), spaced, func(b *bench) {
 		leases := b.holds(4) // all at the same moment
@@ -42,7 +42,7 @@ func TestReleasesAreSpaced(t *testing.T) {
 	})
 }
 
-// A release that came to nothing spaces nobody: the next one goes to the free slot at once.
+// A withdrawn release spaces no other: the next request goes to the free slot at once.
 func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
 	inBubble(t, ready(1), spaced, func(b *bench) {
 		leases := b.holds(4)
@@ -64,7 +64,7 @@ func TestSpacingOnlyAfterAReleaseThatCameToSomething(t *testing.T) {
 	})
 }
 
-// How long a request waited is told exactly: to its grant, and to its rejection; bypasses did not wait.
+// The reported wait is exact: until the grant, or until the rejection; bypasses did not wait.
 func TestWaitsAreToldExactly(t *testing.T) {
 	change := func(c *Config) {
 		c.Stock.LowerBoundPerBackend, c.Stock.WatermarkPerBackend, c.Stock.UpperBoundPerBackend = 1, 1, 1
@@ -94,7 +94,7 @@ func TestWaitsAreToldExactly(t *testing.T) {
 	})
 }
 
-// observed is the sum and the count of a histogram by its last label.
+// observed returns a histogram's sum and count by its last label.
 func (b *bench) observed(name string) map[string]string {
 	b.t.Helper()
 	got := map[string]string{}

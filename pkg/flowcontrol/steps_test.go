@@ -7,13 +7,13 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// steps drives a controller without other goroutines than the caller's.
+// steps drives a controller with only the caller's goroutine.
 type steps struct {
 	*RequestQueueController
 	t testing.TB
 }
 
-// offers is an arrival that must end up in the stage.
+// offers is an arrival that must reach the stage.
 func (s steps) offers(r *Request, want dispatch.Stage) *waiter {
 	w := s.newWaiter(s.t.Context(), r)
 	s.offer(time.Now(), w, r, r.Deadline)
@@ -23,7 +23,7 @@ func (s steps) offers(r *Request, want dispatch.Stage) *waiter {
 	return w
 }
 
-// under is an arrival that must be sent, in an event that is under way already: the lock is held.
+// under is an arrival that must be sent, within a running event: the lock is held.
 func (s steps) under(now time.Time, r *Request) *waiter {
 	w := s.newWaiter(s.t.Context(), r)
 	s.live.add(w, r.ID)

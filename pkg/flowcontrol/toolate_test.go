@@ -10,8 +10,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// A grant to a client that is gone by the time its goroutine takes it is no dispatch: the lease goes to the next one,
-// and the request ends as cancelled. Here both happen under one lock, so that the goroutine finds both.
+// A grant to a client that has gone before its goroutine takes it is not a dispatch: the lease goes to the next
+// request, and this one ends as cancelled. Here both happen under one lock, so the goroutine finds both.
 func TestGrantToAClientThatIsGone(t *testing.T) {
 	inBubble(t, ready(1), nil, func(b *bench) {
 		held := b.holds(3) // the stock is at its upper bound

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// The stream tells the cost of a request at its end, once. The class pays the difference, so that the other one goes as
-// often as it takes.
+// The stream reports a request's cost once, at its end. The class pays the difference, so the other class goes
+// accordingly more often.
 func TestUsageCountsOnce(t *testing.T) {
 	change := func(c *Config) {
 		c.Stock.SlotsPerBackend = 1

@@ -9,7 +9,7 @@ import (
 
 // Requests that waited although they could go: findings of the exploration (TestExplore), each as a test.
 
-// An arrival that preempts somebody whose destination was not yet sent leaves a waiter behind: its time is counted.
+// An arrival that preempts a request before its destination was sent makes it a waiter again: its time is counted.
 func TestAVictimThatWaitsAgainHasItsTimer(t *testing.T) {
 	inBubble(t, ready(1), smg(1), func(b *bench) {
 		holder := b.arrives(b.t.Context(), of(standard))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Each flow is shown with what it waits for, whatever others wait for.
+// Each flow is shown with its own reason to wait, whatever others wait for.
 func TestWhatAFlowWaitsFor(t *testing.T) {
 	b := ready(3)
 	b.upper, b.ready[2] = 1, false
@@ -47,8 +47,8 @@ func TestWhatAFlowWaitsFor(t *testing.T) {
 	})
 }
 
-// A request that waits on idle backends because all their slots are held for a higher tier shows that, so nobody looks
-// for a stock that would have to fall.
+// A request that waits on idle backends because all their slots are reserved for a higher tier shows this reason, so
+// operators do not look for a stock that has to fall.
 func TestWaitingForAReservation(t *testing.T) {
 	inBubble(t, ready(1), func(c *Config) {
 		smg(2)(c)

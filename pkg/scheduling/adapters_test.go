@@ -40,7 +40,8 @@ func placed(t testing.TB, b *Board, name string) (*Query, Reservation) {
 	return q, r
 }
 
-// A request goes where its adapter is, as long as that is not much fuller; and the adapter stays there after the last request.
+// A request goes to an endpoint with its adapter, unless that is much fuller; and the adapter stays there after the
+// last request.
 func TestAdapterAttracts(t *testing.T) {
 	b := withAdapters(t, 3)
 	_, first := placed(t, b, "a")
@@ -67,7 +68,7 @@ func TestAdapterAttracts(t *testing.T) {
 	}
 }
 
-// A model that is no adapter, and an adapter of which nothing is known, leave no trace and change no choice.
+// A model that is not an adapter, and an unknown adapter, leave no trace and change no choice.
 func TestNoAdapterNoDifference(t *testing.T) {
 	b := withAdapters(t, 3)
 	for i := range 9 {
@@ -81,7 +82,7 @@ func TestNoAdapterNoDifference(t *testing.T) {
 	}
 }
 
-// Adapters of others count for as long as their engine says so, and an engine whose places are taken is dearer.
+// Foreign adapters count as long as their engine states them, and an engine without free places costs more.
 func TestAdaptersOfOthers(t *testing.T) {
 	b := withAdapters(t, 2)
 	cost := func(name string) (costs [2]int64) {
@@ -118,7 +119,7 @@ func TestAdaptersOfOthers(t *testing.T) {
 	want("c", 0, 4000)
 }
 
-// Without another engine's adapter to wait for, a waiter regrets what it would cost to load its own.
+// If no engine has its adapter, a waiter's regret is the cost of loading it.
 func TestAdapterRegret(t *testing.T) {
 	b := withAdapters(t, 2)
 	b.PlaceAt(lora(t, b, "a"), 1)
@@ -159,8 +160,8 @@ func TestAdapterRegret(t *testing.T) {
 	}
 }
 
-// Each choice costs least, by the formula, in lanes that are searched and in large ones; and what a board remembers is bounded
-// by the requests in flight and the places, however many adapters there are.
+// Each choice has the least cost by the formula, in searched and in large lanes. A board's memory is bounded by the
+// requests in flight and the places, for any number of adapters.
 func TestAdaptersAgainstFormula(t *testing.T) {
 	for _, size := range []int{1, 5, 3 * few} {
 		for seed := range uint64(6) {
@@ -237,7 +238,8 @@ func adapterRun(t *testing.T, size int, seed uint64) {
 	checkInvariants(t, b)
 }
 
-// costAt is the formula of doc.go, by what the board has at an endpoint; before: without the request itself, which is there.
+// costAt is the formula of doc.go with the board's state of an endpoint; before: without the request itself, which is
+// already there.
 func costAt(b *Board, q *Query, id EndpointID, there bool) *big.Rat {
 	p, _ := b.ring.position(id)
 	s := &b.spots[p]
@@ -253,7 +255,7 @@ func costAt(b *Board, q *Query, id EndpointID, there bool) *big.Rat {
 	return big.NewRat(tokens*(1+held)*64*Millionths, s.upper)
 }
 
-// loadingBefore is what loading the adapter costs at each endpoint before the request is placed.
+// loadingBefore returns the cost of loading the adapter at each endpoint before the request is placed.
 var loadingBefore map[EndpointID]int64
 
 // leastCost returns the least cost of the endpoints that may take the request; nil if none may.

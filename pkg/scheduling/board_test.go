@@ -110,7 +110,7 @@ func TestSetScheduler(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 1)
 }
 
-// A request goes where its prompt is cached; those whose prompts are not go as if nothing were known.
+// A request goes to an endpoint with its cached prompt; requests without cached prompts go as if nothing were known.
 func TestCachedPromptDecides(t *testing.T) {
 	has := ready(2, "10.0.0.3:80")
 	has.Labels = map[string]string{"likes": "a"}
@@ -119,8 +119,8 @@ func TestCachedPromptDecides(t *testing.T) {
 	wantPlaced(t, b, liking(t, b, Ask{Model: "b"}), BelowUpper, 0, 1, 0)
 }
 
-// Reach returns the endpoints of a request's lane, ready or not, whatever their numbers; a request that may use the
-// whole pool needs no list, however the pool changes.
+// Reach returns the endpoints of a request's lane, ready or not, with any numbers. A request for the whole pool needs
+// no list, however the pool changes.
 func TestReach(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(3, "10.0.0.1:80", "a"), unready(5, "10.0.0.2:80", "a"), ready(7, "10.0.0.3:80", "b"))
 	ofA, pinned, all := prepare(t, b, Ask{Model: "a"}), prepare(t, b, subsetOf("10.0.0.2:80", "10.0.0.3:80")), prepare(t, b, Ask{})
@@ -143,8 +143,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Shares returns what is in flight at each endpoint, in the snapshot's order, and what others have there and its bounds if
-// it is ready; what is at other endpoints does not count.
+// Shares returns the requests in flight at each endpoint, in the snapshot's order, and, if it is ready, its foreign
+// stock and bounds. Other endpoints do not count.
 func TestShares(t *testing.T) {
 	s := mustNew(t)
 	b := poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), unready(2, "10.0.0.3:80"))

@@ -81,7 +81,7 @@ func TestValidateBusyRule(t *testing.T) {
 	}
 }
 
-// reading is a request on a board, with what it adds to the prompts at its endpoint.
+// reading is a request on a board, with its part of the prompts at its endpoint.
 type reading struct {
 	q    *Query
 	held Reservation
@@ -89,8 +89,8 @@ type reading struct {
 	adds int64
 }
 
-// Random requests come, answer and end at endpoints that come and go: the prompts at each endpoint, who is busy, and who has
-// turned so, are as counted one by one.
+// Random requests arrive, answer and end at endpoints that come and go: the prompts at each endpoint, the busy
+// endpoints, and those that turned busy are as counted one by one.
 func TestBusyLikeCounting(t *testing.T) {
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 4))
@@ -225,7 +225,7 @@ func TestBusyLikeCounting(t *testing.T) {
 	}
 }
 
-// Without rules nothing is counted, so that an endpoint is chosen as ever, and rules that come later count from then on.
+// Without rules nothing is counted, and the choice of endpoints is unchanged. Later rules count from then on.
 func TestNoRuleCountsNothing(t *testing.T) {
 	s, _ := New(DefaultConfig())
 	b := NewBoard(s, nil)

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A set contains what was added and not removed, including endpoints that are in no pool, whatever pool it is used
-// with.
+// A set contains the endpoints added and not removed, including endpoints in no pool, with any pool.
 func TestEndpointSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var set EndpointSet
@@ -50,7 +49,7 @@ func TestEndpointSet(t *testing.T) {
 	}
 }
 
-// An exception stays in force, whatever happens to the pool.
+// An exception stays in force through all changes of the pool.
 func TestExceptFollowsThePool(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, Ask{})
