@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A prompt too long for every engine is rejected before it waits, with both numbers, and without a retry time.
+// A prompt too long for every engine is rejected before it waits, with both numbers, and marked as not worth a retry.
 func TestPromptThatIsTooLong(t *testing.T) {
 	for _, test := range []struct {
 		prompt, rejected string

@@ -98,8 +98,8 @@ func TestBadRequestNamesTheField(t *testing.T) {
 	}
 }
 
-// A model that no endpoint serves is the sender's mistake: the rejection is named, counted and logged, and has no retry
-// time.
+// A model that no endpoint serves is the sender's mistake: the model is named, counted and logged, and the rejection
+// marked as not worth a retry.
 func TestUnknownModel(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/chat/completions": `{"error":{"message":"No model server serves the model \"nobody's\".",` +
