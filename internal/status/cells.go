@@ -87,7 +87,11 @@ func (r *Rejection) limit() string {
 	}
 	var held []string
 	for _, h := range r.Holders {
-		held = append(held, Plain(h.Flow)+" "+strconv.FormatInt(h.Held, 10))
+		who := Plain(h.Flow)
+		if h.User != "" {
+			who += " (" + Plain(h.User) + ")"
+		}
+		held = append(held, who+" "+strconv.FormatInt(h.Held, 10))
 	}
 	if held != nil {
 		text += ", held by " + strings.Join(held, ", ")

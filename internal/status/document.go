@@ -162,4 +162,5 @@ type Rejection struct {
 type Holder struct {
 	Flow string `json:"flow"`
 	Held int64  `json:"held"`
+	User string `json:"user,omitempty"` // of the flow; empty: all of them
 }

@@ -17,8 +17,9 @@ func TestRejectionNamesItsLimit(t *testing.T) {
 	for want, r := range map[string]*Rejection{
 		"-":                            {},
 		"tier-share":                   {Limit: "tier-share"},
-		"quota 5000, held by ann 4990": {Limit: "quota", LimitValue: 5000, Holders: []Holder{{"ann", 4990}}},
-		"queue-ttl 30s, held by ann 9, b\uFFFD 1": {Limit: "queue-ttl", LimitValue: 30_000, Holders: []Holder{{"ann", 9}, {"b\x1b", 1}}},
+		"quota 5000, held by ann 4990": {Limit: "quota", LimitValue: 5000, Holders: []Holder{{Flow: "ann", Held: 4990}}},
+		"queue-ttl 30s, held by ann 9, b\uFFFD 1":   {Limit: "queue-ttl", LimitValue: 30_000, Holders: []Holder{{Flow: "ann", Held: 9}, {Flow: "b\x1b", Held: 1}}},
+		"user-in-flight 2, held by ann (b\uFFFD) 2": {Limit: "user-in-flight", LimitValue: 2, Holders: []Holder{{Flow: "ann", User: "b\x1b", Held: 2}}},
 	} {
 		cells := r.Cells(time.Time{})
 		if len(cells) != len(RejectColumns) || cells[len(cells)-1] != want {
@@ -33,7 +34,7 @@ func TestHostileEPP(t *testing.T) {
 	d := &Document{
 		Schema: Schema, Version: bad, Reasons: []Reason{{bad, bad}}, Pool: Pool{Name: bad, Profile: bad, Lacks: bad, Leader: bad}, WindowSeconds: 1,
 		Tiers: []Tier{{Name: bad}}, Engines: []Engine{{Address: bad, Ready: true, Role: bad, Circuit: bad}}, Flows: []Flow{{Flow: bad, Tier: bad, Why: bad}},
-		Rejections: []Rejection{{Flow: bad, Tier: bad, Model: bad, Outcome: bad, Limit: bad, Holders: []Holder{{bad, 1}}}},
+		Rejections: []Rejection{{Flow: bad, Tier: bad, Model: bad, Outcome: bad, Limit: bad, Holders: []Holder{{Flow: bad, User: bad, Held: 1}}}},
 	}
 	text, err := d.Encode()
 	if err != nil || strings.ContainsFunc(strings.TrimSuffix(string(text), "\n"), printable.Commands) {

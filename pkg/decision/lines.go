@@ -111,7 +111,11 @@ func (p *printer) limit(r *Record) {
 	var line strings.Builder
 	fmt.Fprintf(&line, "It met the limit %s of %s", l.Name, l.Text())
 	for i, h := range l.Holders {
-		fmt.Fprintf(&line, "%s flow %q holds %d", [...]string{":", ",", ","}[min(i, 2)], h.Flow, h.Held)
+		user := ""
+		if h.User != "" {
+			user = fmt.Sprintf(", user %q", h.User)
+		}
+		fmt.Fprintf(&line, "%s flow %q%s holds %d", [...]string{":", ",", ","}[min(i, 2)], h.Flow, user, h.Held)
 	}
 	p.say("%s.", line.String())
 }

@@ -196,6 +196,9 @@ func (m *Machine) reject(w *Waiter, o Outcome) {
 		m.noteFacts(w, false)
 	}
 	w.stage, w.outcome = StageEnded, o
+	if o == OutcomeTTLExpired {
+		m.noteCap(w)
+	}
 	w.retry = m.retryAfter(w, o)
 	if s, ok := m.refund(w); ok {
 		w.rare.standing = s

@@ -26,10 +26,17 @@ const (
 	LimitTotalCapacity = "total-capacity" // of all flows
 	LimitQueueSize     = "queue-size"     // of a tier
 	LimitTierShare     = "tier-share"     // of a tier, as its weight gives it a share of the total
-	LimitQueueTTL      = "queue-ttl"      // milliseconds in the queue
-	LimitUpperBound    = "upper-bound"    // requests in flight
-	LimitRate          = "rate"           // requests in a thousand seconds
-	LimitQuota         = "quota"          // tokens of a tenant in its window
+	LimitQueueTTL      = "queue-ttl"      // milliseconds in the queue, of a request whose flow and user were below their caps
+
+	// Caps on what a tenant, or a user of it, has in flight, at the end of a request's TTL.
+	LimitFlowInFlight = "flow-in-flight" // requests
+	LimitFlowTokens   = "flow-tokens-in-flight"
+	LimitUserInFlight = "user-in-flight" // requests
+	LimitUserTokens   = "user-tokens-in-flight"
+
+	LimitUpperBound = "upper-bound" // requests in flight
+	LimitRate       = "rate"        // requests in a thousand seconds
+	LimitQuota      = "quota"       // tokens of a tenant in its window
 
 	// Limits of the streams, checked before the queue.
 	LimitMaxHeaders        = "max-headers"
@@ -49,6 +56,8 @@ var limitsOfClasses = [fairqueue.NumLimits]string{
 type Holder struct {
 	Flow string `json:"flow"`
 	Held int64  `json:"held"`
+	// User is the user of the flow that holds it; empty: all of them.
+	User string `json:"user,omitempty"`
 }
 
 // Text returns the limit's value with its unit, for people.
@@ -74,6 +83,7 @@ func (l *Limit) ByStock() bool { return l.Name == LimitUpperBound || l.Name == L
 func (l *Limit) Shared() bool {
 	switch l.Name {
 	case LimitFlowCapacity, LimitUserCapacity, LimitQuota, LimitRate,
+		LimitFlowInFlight, LimitFlowTokens, LimitUserInFlight, LimitUserTokens,
 		LimitMaxHeaders, LimitMaxHeaderBytes, LimitMaxBodyBytes, LimitMaxBodyBytesTotal, LimitBodyTimeout:
 		return false
 	}
@@ -88,6 +98,10 @@ func (w *Waiter) Limit() *Limit {
 	}
 	switch w.outcome {
 	case OutcomeTTLExpired:
+		if w.rare != nil && w.rare.met.Name != "" {
+			l := w.rare.met
+			return &l
+		}
 		return &Limit{Name: LimitQueueTTL, Value: w.MaxWait().Milliseconds()}
 	case OutcomeQuotaExceeded:
 		s := w.rare.standing
@@ -117,6 +131,7 @@ func (m *Machine) noteFull(w *Waiter, err error) {
 		l.Holders = []Holder{{Flow: w.queued.Flow, Held: l.Value}}
 	case fairqueue.FullUnder:
 		l.Name = LimitUserCapacity
+		l.Holders = []Holder{{Flow: w.queued.Flow, User: userIn(w), Held: l.Value}}
 	case fairqueue.FullTier:
 		l.Name = LimitQueueSize
 	case fairqueue.FullTierShare:
@@ -124,6 +139,33 @@ func (m *Machine) noteFull(w *Waiter, err error) {
 	case fairqueue.FullTotal:
 	}
 	w.rarely().met = l
+}
+
+// noteCap notes the cap of w's user or tenant, if it is at one when its TTL ends.
+func (m *Machine) noteCap(w *Waiter) {
+	t, inFlight, inTokens, h := w.flow.tenant, LimitFlowInFlight, LimitFlowTokens, Holder{Flow: w.queued.Flow}
+	if m.userAtCap(w) {
+		t, inFlight, inTokens, h.User = userOf(w).tenant, LimitUserInFlight, LimitUserTokens, userIn(w)
+	}
+	if !m.capped || !m.atCap(t) {
+		return
+	}
+	most := m.limitOf(t)
+	l := Limit{Name: inFlight, Value: int64(most.requests)}
+	h.Held = int64(t.inflight) + int64(t.places)
+	if most.requests == 0 || h.Held < l.Value {
+		l.Name, l.Value, h.Held = inTokens, int64(most.tokens), int64(t.tokens)
+	}
+	l.Holders = []Holder{h}
+	w.rarely().met = l
+}
+
+// userIn returns the name of w's user within its tenant; empty without one.
+func userIn(w *Waiter) string {
+	if p := w.queued.Path; p != nil && len(p.Under) > 0 {
+		return p.Under[len(p.Under)-1]
+	}
+	return ""
 }
 
 // noteShed notes that the stock's upper bound rejects an arrival.

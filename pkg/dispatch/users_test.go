@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -43,6 +44,44 @@ func TestStateOfUsers(t *testing.T) {
 	}
 	if all := b.Flows(b.clock, 9); len(all) != 1 || all[0].User != nil || all[0].Capped != 1 {
 		t.Errorf("%+v", all)
+	}
+}
+
+// A request whose TTL ends while its tenant or its user is at a cap names the cap, its value and its holder; any other one names
+// the TTL.
+func TestCapsAreNamed(t *testing.T) {
+	ttl := Limit{Name: LimitQueueTTL, Value: 10_000}
+	for name, test := range map[string]struct {
+		change func(*Config)
+		second string // user of the second request
+		want   Limit
+	}{
+		"user":     {func(*Config) {}, "u", Limit{LimitUserInFlight, 1, []Holder{{Flow: "a", User: "u", Held: 1}}}},
+		"flow":     {func(c *Config) { c.Levels[0].MaxInFlight = 1 }, "v", Limit{LimitFlowInFlight, 1, []Holder{{Flow: "a", Held: 1}}}},
+		"tokens":   {func(c *Config) { c.Levels[0].MaxTokensInFlight = 3 }, "v", Limit{LimitFlowTokens, 3, []Holder{{Flow: "a", Held: 7}}}},
+		"of users": {func(c *Config) { c.Levels[1] = LevelCaps{MaxTokensInFlight: 3} }, "u", Limit{LimitUserTokens, 3, []Holder{{Flow: "a", User: "u", Held: 7}}}},
+		"neither":  {func(c *Config) { c.Levels[1].MaxInFlight = 2 }, "v", ttl},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slots := 20
+			if test.want.Name == LimitQueueTTL {
+				slots = 1
+			}
+			b := benchOfUsers(t, slots, func(c *Config) { c.Queue.QueueTTL = 10 * time.Second }, test.change)
+			ask := func(user string) *Waiter {
+				w := new(Waiter)
+				b.event(func() {
+					b.Arrive(b.clock, w, Arrival{Flow: "a", Path: &fairqueue.Path{Under: []string{user}}, Cost: 1, Tokens: 7, Placement: reach("")})
+				})
+				return w
+			}
+			first, second := ask("u"), ask(test.second)
+			b.clock = b.clock.Add(time.Minute)
+			b.event(func() { b.Advance(b.clock) })
+			if first.Stage() != StageSent || second.Outcome() != OutcomeTTLExpired || !reflect.DeepEqual(second.Limit(), &test.want) {
+				t.Errorf("%v, %v by %+v, want %+v", first.Stage(), second.Outcome(), second.Limit(), test.want)
+			}
+		})
 	}
 }
 

@@ -31,14 +31,14 @@ func TestRejectionsNameTheirLimits(t *testing.T) {
 			}
 		}
 		b.arrives(b.t.Context(), &Request{ID: "the one", Flow: "flow-0", Placement: pool})
-		wants("flow-capacity", 4, "[{flow-0 4}]")
+		wants("flow-capacity", 4, "[{flow-0 4 }]")
 		b.arrives(b.t.Context(), &Request{ID: "the one", Flow: "flow-2", Placement: pool})
-		wants("total-capacity", 9, "[{flow-0 4} {flow-1 3} {flow-2 1}]")
+		wants("total-capacity", 9, "[{flow-0 4 } {flow-1 3 } {flow-2 1 }]")
 		if r := b.Rejections()[0]; r.ID != "the one" || r.Flow != "flow-2" || r.Outcome != "queue-full" || len(b.Rejections()) != 2 {
 			t.Errorf("%+v", r)
 		}
 		time.Sleep(2 * time.Minute)
-		wants("queue-ttl", 60_000, "[{holder 1}]")
+		wants("queue-ttl", 60_000, "[{holder 1 }]")
 		if n := len(b.Rejections()); n != 11 {
 			t.Errorf("%d rejections", n)
 		}

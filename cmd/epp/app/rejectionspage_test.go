@@ -3,10 +3,12 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weir-epp/weir/internal/expect"
+	"github.com/weir-epp/weir/internal/status"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -44,8 +46,9 @@ func TestRejectionsHaveTheirLimits(t *testing.T) {
 	expect.True(t, "two wait", func() bool { return r.pool.controller.State().Queued == 2 })
 	ask()
 	wants("user-capacity", 2)
-	if tier := r.document("").Rejections[0].Tier; tier != "critical" {
-		t.Errorf("its tier is %q", tier)
+	s := r.document("").Rejections[0]
+	if s.Tier != "critical" || !slices.Equal(s.Holders, []status.Holder{{Flow: "o", User: "u", Held: 2}}) {
+		t.Errorf("%+v", s)
 	}
 	ask([2]string{"x-long", strings.Repeat("x", 2000)})
 	wants("max-header-bytes", 2000)
