@@ -4,19 +4,22 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// benchOfUsers is a pool of 20 slots for tenants with users; each user may have one request in flight.
-func benchOfUsers(t *testing.T) *bench {
-	const n = 20
+// benchOfUsers is a pool of n slots for tenants with users; each user may have one request in flight.
+func benchOfUsers(t *testing.T, n int, changes ...func(*Config)) *bench {
 	b := newBench(t, []int{n}, func(c *Config) {
 		unable(c)
 		perBackend(c, n, n)
 		c.Queue.Levels = 2
 		c.Queue.ByLevel = make([]fairqueue.LevelConfig, 2)
 		c.Levels = []LevelCaps{{}, {MaxInFlight: 1}}
+		for _, change := range changes {
+			change(c)
+		}
 	})
 	b.fleet.scene = &scene{lower: n, upper: n}
 	return b
@@ -33,7 +36,7 @@ func (b *bench) user(tenant, user string) *Waiter {
 
 // The state of a flow shows its users, and that of a request its own.
 func TestStateOfUsers(t *testing.T) {
-	b := benchOfUsers(t)
+	b := benchOfUsers(t, 20)
 	_, w := b.user("a", "u"), b.user("a", "u")
 	s := b.FlowOf(b.clock, w)
 	if s.Why != "cap" || s.Users != 1 || s.Capped != 1 {
@@ -87,7 +90,7 @@ func TestCapsAreNamed(t *testing.T) {
 
 // A million users of one tenant leave as many accounts as a few.
 func TestAccountsOfUsersAreBounded(t *testing.T) {
-	b := benchOfUsers(t)
+	b := benchOfUsers(t, 20)
 	for i := range 10 * mostResting {
 		b.complete(b.user("a", fmt.Sprint(i)))
 	}
