@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/arguments"
 )
 
-const eppFlag = "`path` of the epp binary (default the one beside weir)"
+const eppFlag = "`path` of the epp binary (default the one in weir's directory)"
 
 // flagSet is a command's flags, in the order in which they are added.
 func flagSet(name string) *pflag.FlagSet {

@@ -39,8 +39,8 @@ func TestWrongArguments(t *testing.T) {
 		{"envoy endpoints --grace 1 a b", `weir envoy endpoints: --grace: "1": must be a duration with a unit, such as 30s or 1m30s`},
 		{"doctor", "weir doctor: must be followed by ENVOY: a file, -, or the URL of an admin interface"},
 		{"doctor a b", `weir doctor: "b": only one ENVOY is allowed`},
-		{"doctor a --ignore nobody", `weir doctor: --ignore: "nobody": is no check; docs/doctor.md lists them`},
-		{"status now", `weir status: "now": there are no arguments but flags`},
+		{"doctor a --ignore nobody", `weir doctor: --ignore: "nobody": is not a check; docs/doctor.md lists them`},
+		{"status now", `weir status: "now": only flags are allowed`},
 	}
 	for _, command := range []string{
 		"config", "config validate", "demo", "bench flood", "bench proxy", "bench usage", "bench affinity", "doctor", "envoy endpoints", "replay",

@@ -7,12 +7,13 @@ import (
 )
 
 const benchHelp = `Usage:
-  weir bench flood [flags]      a flood beside a quiet tenant: throughput, and the quiet one's latency
-  weir bench proxy [flags]      what Weir costs beside Envoy alone and beside a processor that does nothing
-  weir bench usage [flags]      what it costs that Envoy reads the usage of the answers
-  weir bench affinity [flags]   what it costs that Weir compares prompts
+  weir bench flood [flags]      the throughput and a quiet tenant's latency under a flood
+  weir bench proxy [flags]      the cost of Weir, compared with Envoy alone and with a processor that does nothing
+  weir bench usage [flags]      the cost of usage, which Envoy reads from the answers
+  weir bench affinity [flags]   the cost of comparing prompts
 
-Each starts Envoy, epp and simulated model servers on loopback, and stops them. --help after the name of one lists its flags.
+Each benchmark starts Envoy, epp and simulated model servers on loopback, and stops them at its end. weir bench NAME --help
+lists its flags.
 `
 
 // runBench is `weir bench`.

@@ -11,11 +11,11 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-const affinityAbout = `The price of the profile recommended as it is shipped, which reads each body to find the engine that has the beginning of its
-prompt: processor time of epp per request, through Envoy with one worker thread. Requests of 1 KB beside a no-op, which
-gets the same messages in the same modes; of 220 KB beside a Weir with scheduling.affinity: off that reads bodies too; and of 400 KB. The
-prompts are of 16 groups, with three quarters of the text in common. The model servers answer at once. The ratios are medians
-of each round's ratio.
+const affinityAbout = `Measures the cost of the profile recommended as shipped, which reads each body to find the engine that has cached the beginning
+of its prompt: processor time of epp per request, through Envoy with one worker thread. Requests of 1 KB are compared with a
+no-op that gets the same messages in the same modes, and requests of 220 KB with a Weir with scheduling.affinity: off that
+reads bodies too; requests of 400 KB run alone. The prompts are of 16 groups, with three quarters of the text in common. The
+model servers answer at once. The ratios are medians of each round's ratio.
 `
 
 // The scenarios' names.

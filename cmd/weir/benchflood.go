@@ -36,7 +36,7 @@ requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[2]d, 
 }
 
 const floodAbout = `Four simulated model servers have 4 slots of 200 ms each: at best 80 requests per second. A flood of 64 closed-loop
-workers runs beside a quiet tenant that sends 5 requests per second (Poisson): with Weir, then through Envoy alone.
+workers competes with a quiet tenant that sends 5 requests per second (Poisson): with Weir, then through Envoy alone.
 `
 
 // floodOptions are the flags of `weir bench flood`.
@@ -55,8 +55,8 @@ type floodOptions struct {
 func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	var options floodOptions
 	set := flagSet("weir bench flood")
-	set.IntVar(&options.samples, "samples", 400, "requests of the quiet tenant that count, 1 to 100000")
-	set.DurationVar(&options.warmup, "warmup", 5*time.Second, "time at the beginning that does not count, 100ms to 1m")
+	set.IntVar(&options.samples, "samples", 400, "measured requests of the quiet tenant, 1 to 100000")
+	set.DurationVar(&options.warmup, "warmup", 5*time.Second, "time before the measurement begins, 100ms to 1m")
 	set.DurationVar(&options.spacing, "spacing", 8*time.Millisecond, "Weir's releaseSpacing, 0 to 1s: without it slots of "+
 		"equal times come free together after a while")
 	set.StringVar(&options.tieBreak, "tie-break", config.FlowTieNewcomer, "Weir's flows.tieBreak, newcomer or arrival")

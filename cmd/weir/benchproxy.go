@@ -15,13 +15,14 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-const proxyAbout = `Requests per second, latency and processor time per request through a real Envoy with one worker thread, in rounds that
-take turns: Envoy alone; with a no-op, a grpc-go server that answers with constants, and with Weir, which get the same
-messages in the same modes, usage in trailers included: when the headers suffice, and when a body of 1 KB or of 64 KB is
-read; and streams of 200 chunks in FULL_DUPLEX_STREAMED, both at the same time. One more row is a no-op without usage, and one
-is Weir with --record=0. Weir has the profile wfq; weir bench affinity measures recommended. All have Envoy's buffer filter, which lets only complete requests pass; two more rows, headers only and a body of 64 KB, are
-without it, to show what it costs. The model servers answer at once and run in a process of their own. The figures are
-medians over the rounds, the ratios medians of each round's ratio.
+const proxyAbout = `Measures requests per second, latency and processor time per request through a real Envoy with one worker thread, in
+rounds that take turns: Envoy alone; with a no-op, a grpc-go server that answers with constants; and with Weir. Weir and the
+no-op get the same messages in the same modes, usage in trailers included: when the headers suffice, when a body of 1 KB or of
+64 KB is read, and for streams of 200 chunks in FULL_DUPLEX_STREAMED, which run for both at the same time. One more row is a
+no-op without usage, and one is Weir with --record=0. Weir has the profile wfq; weir bench affinity measures recommended. All
+have Envoy's buffer filter, which passes only complete requests; two more rows, headers only and a body of 64 KB, run without
+this filter to show its cost. The model servers answer at once and run in a separate process. The figures are medians over the
+rounds, the ratios medians of each round's ratio.
 `
 
 // runBenchProxy is `weir bench proxy`.

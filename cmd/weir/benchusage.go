@@ -12,11 +12,11 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-const usageAbout = `The price of usage, which Envoy reads in answers and sends to Weir, in processor time of Envoy and epp together: the
-recommended configuration beside the same without it. Each Envoy has a Weir of its own. Answers are JSON, to requests of 1 KB, from model servers that answer at once, in rounds that take turns; and streams
-of 200 chunks, one in 10 ms, all at the same time, so that a busy machine burdens them alike: of chat completions, whose
-events have no names, so that Envoy parses each, and of messages, whose names show Envoy which events can have usage. The ratios are
-medians of each round's ratio.
+const usageAbout = `Measures the cost of usage, which Envoy reads from answers and sends to Weir, as processor time of Envoy and epp together: the
+recommended configuration with usage and without. Each Envoy has its own Weir. The JSON answers, to requests of 1 KB, come from
+model servers that answer at once, in rounds that take turns. The streams have 200 chunks, one in 10 ms, and run for both at the
+same time, so a busy machine affects them alike: chat completions, whose events have no names, so Envoy parses each; and
+messages, whose names show Envoy which events can have usage. The ratios are medians of each round's ratio.
 `
 
 // The scenarios' names.

@@ -13,20 +13,21 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-const collectAbout = `Write the state of all replicas, and of the Envoy before them, into one tar for somebody else to read: status, configuration,
-metrics, recording and Envoy's configuration. Secrets are left out, and names of flows and tenants are hashes.
+const collectAbout = `Write the state of all replicas and of the Envoy in front of them to one tar, for a colleague or a bug report: status,
+configuration, metrics, recording and Envoy's configuration. The tar has no secrets, and hashes instead of names of flows and
+tenants.
 
-Exit code 0: written; manifest.json and standard error name what could not be read. 1: it cannot be written. 2: no epp can be
-reached, and nothing is written, or wrong arguments.
+Exit code 0: written; manifest.json and standard error list the parts that could not be read. 1: the tar cannot be written. 2: no
+epp can be reached, and nothing is written, or wrong arguments.
 `
 
 // runCollect is `weir collect`.
 func runCollect(args []string, stdout, stderr io.Writer) int {
 	set, o := flagSet("weir collect"), collect.Options{}
 	set.StringSliceVar(&o.Addresses, "address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
-	set.StringSliceVar(&o.Metrics, "metrics-address", []string{"localhost:9090"}, "`addresses` of their metrics ports, by comma; empty: none")
-	set.StringSliceVar(&o.Envoy, "envoy-address", []string{"localhost:9901"}, "`addresses` of the admin interfaces of Envoys, by comma; empty: none")
-	set.BoolVar(&o.Names, "flow-names", false, "leave the names of flows and tenants as they are, and take the recording in any case")
+	set.StringSliceVar(&o.Metrics, "metrics-address", []string{"localhost:9090"}, "`addresses` of their metrics ports, separated by commas; empty: none")
+	set.StringSliceVar(&o.Envoy, "envoy-address", []string{"localhost:9901"}, "`addresses` of the admin interfaces of Envoys, separated by commas; empty: none")
+	set.BoolVar(&o.Names, "flow-names", false, "keep the names of flows and tenants, and include the recording in any case")
 	out := set.String("out", "", "`file` to write, - for standard output (default weir-collect-TIME.tar)")
 	check := func() error { return checkAddresses(o.Addresses) }
 	if code, ok := readFlags(set, collectAbout, args, check, stdout, stderr); !ok {

@@ -20,27 +20,27 @@ import (
 )
 
 const configUsage = `Usage:
-  weir config show [--profile NAME] [FILE]     print a profile, or the configuration that a FILE results in, in full
-  weir config validate [--profile NAME] FILE   report every problem of a FILE; exit code 1 if there is one
+  weir config show [--profile NAME] [FILE]     print a profile, or the configuration of a FILE, with all defaults
+  weir config validate [--profile NAME] FILE   report every problem of a FILE; exit code 1 if there are any
   weir config validate --endpoints FILE        the same for a FILE with the model servers (epp's --endpoints-file)
-  weir config validate --endpoints FILE FILE   for both, and whether the configuration's models and reservations suit the
-                                               model servers
-  weir config import --from smg FILE           print the FILE of SMG's priority scheduler as ours; notes go to stderr
+  weir config validate --endpoints FILE FILE   for both, with warnings if the configuration's models or reservations do
+                                               not suit the model servers
+  weir config import --from smg FILE           convert the FILE of SMG's priority scheduler to Weir's; notes go to stderr
   weir config import --from dynamo FILE        the same for the FILE of Dynamo's policy-class queues
   weir config import --from mindrouter FILE    the same for a FILE with the environment variables of MindRouter
   weir config import --from llm-d [--beside RELEASE] FILE
-                                               the same for the EndpointPickerConfig of llm-d or GIE (--from gie); the values
-                                               of their charts become those of Weir's, with the InferencePool and HTTPRoute
-                                               of their RELEASE instead of new ones
+                                               the same for the EndpointPickerConfig of llm-d or GIE (--from gie), or the
+                                               values of their charts, for Weir's chart; with --beside it uses the
+                                               InferencePool and HTTPRoute of their RELEASE instead of new ones
   weir config import --from litellm [--endpoints OUT] FILE
-                                               the same for the FILE of LiteLLM's proxy, and its engines into OUT, for
-                                               epp's --endpoints-file
+                                               the same for the FILE of LiteLLM's proxy; OUT gets its engines, for epp's
+                                               --endpoints-file
   weir config import --from production-stack [--endpoints OUT] FILE
                                                the same for a FILE with the arguments of production-stack's router, or its
                                                dynamic configuration
 
-FILE is - for standard input. --profile overrides the profile that a FILE names, as in epp. --output OUT writes the output of
-show or import into a new file OUT, if there is no error: the empty file that > leaves after one is a valid configuration.
+FILE is - for standard input. --profile overrides the profile of a FILE, as in epp. --output OUT writes the output of show or
+import to a new file OUT, but only without errors: with > an error leaves an empty file, which is a valid configuration.
 Profiles: `
 
 // runConfig is `weir config`.
@@ -112,7 +112,7 @@ func checkConfigArguments(args []string, profile, from, endpoints string, withEn
 	case withEndpoints && endpoints == "":
 		return errors.New("--endpoints: must name a FILE")
 	case withEndpoints && profile != "" && len(files) == 0:
-		return fmt.Errorf("--profile: %q: a file with endpoints has none", profile)
+		return fmt.Errorf("--profile: %q: an endpoints file has no profile", profile)
 	case withEndpoints && len(files) == 1 && endpoints == "-" && files[0] == "-":
 		return errors.New("--endpoints: only one FILE can be standard input")
 	case command == "import" && from == "":

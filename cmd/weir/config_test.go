@@ -89,12 +89,12 @@ func TestConfigCommand(t *testing.T) {
 			[]string{"config", "validate", "--endpoints", both, models},
 			0,
 			[]string{
-				`models.yaml: warning: models[0].targets[1].name: "v2": no endpoint lists it`, "critical 64 of 100; capacity 64",
+				`models.yaml: warning: models[0].targets[1].name: "v2": no endpoint lists this model`, "critical 64 of 100; capacity 64",
 				"models.yaml: valid (profile recommended)", "both.yaml: valid (endpoints: 2)",
 			},
 			nil,
 		},
-		"in the other order": {[]string{"config", "validate", models, "--endpoints=" + both}, 0, []string{`"v2": no endpoint lists it`}, nil},
+		"in the other order": {[]string{"config", "validate", models, "--endpoints=" + both}, 0, []string{`"v2": no endpoint lists this model`}, nil},
 		"with the profile that is given": {
 			[]string{"config", "validate", "--profile=wfq", "--endpoints", servers, good}, 0, []string{"valid (profile wfq)", "valid (endpoints: 1)"}, nil,
 		},
@@ -178,7 +178,7 @@ func TestConfigArguments(t *testing.T) {
 		"validate --endpoints=":                "--endpoints: must name a FILE",
 		"validate --endpoints - -":             "--endpoints: only one FILE can be standard input",
 		"validate --endpoints a b c":           `validate: "c": only one FILE is allowed`,
-		"validate --profile=wfq --endpoints a": `--profile: "wfq": a file with endpoints has none`,
+		"validate --profile=wfq --endpoints a": `--profile: "wfq": an endpoints file has no profile`,
 		"import --from=gie --beside=Demo_1 a": `--beside: "Demo_1": must be the name of a release of Helm's: at most 53 of a-z, 0-9, - and ., ` +
 			"with a letter or digit at either end",
 		"import --from=gie --beside=" + long + " a": `--beside: "` + long + `": must be the name of a release of Helm's: at most 53 of a-z, ` +

@@ -12,11 +12,11 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-const demoAbout = `A noisy tenant keeps %d requests in flight while a quiet one sends %g per second, all of them streamed chat
-completions: first through Envoy alone, then with Weir. Then bulk work keeps %d in flight beside interactive requests: first
-all alike, then each with its class, behind the first-token gate. The demo starts Envoy, epp and %d simulated model servers
-on loopback, ends in a table and two pictures, and stops all that it started. Envoy is $ENVOY, or one on PATH, or what make
-envoy fetched.
+const demoAbout = `First a noisy tenant keeps %d requests in flight while a quiet one sends %g per second, all of them streamed chat
+completions: through Envoy alone, and then with Weir. Then bulk work keeps %d requests in flight while interactive requests
+arrive: all alike, and then each with its class, behind the first-token gate. The demo starts Envoy, epp and %d simulated
+model servers on loopback, prints a table, writes two pictures, and stops everything that it has started. It uses the Envoy
+at $ENVOY, on PATH, or fetched by make envoy.
 `
 
 // demoOptions are the flags of `weir demo`.
@@ -40,12 +40,12 @@ const (
 func runDemo(args []string, stdout, stderr io.Writer) int {
 	var options demoOptions
 	set := flagSet("weir demo")
-	set.StringVar(&options.out, "out", picture, "`file` for the picture, an .svg; or a directory for it. The one about priority is named after it")
-	set.BoolVar(&options.png, "png", false, "write the pictures as PNG too, beside the SVG")
+	set.StringVar(&options.out, "out", picture, "`file` for the picture, an .svg, or a directory for it; the picture about priority has a similar name")
+	set.BoolVar(&options.png, "png", false, "also write the pictures as PNG")
 	set.DurationVar(&options.length, "length", 15*time.Second, "time that each of the four scenes takes, 1s to 5m")
 	set.Uint64Var(&options.seed, "seed", 1, "seed of the arrivals, except the flood's")
-	set.BoolVar(&options.keep, "keep", false, "leave Envoy, Weir and the model servers running, and print commands to try")
-	set.DurationVar(&options.keepFor, "keep-for", 15*time.Minute, "longest time to leave them running")
+	set.BoolVar(&options.keep, "keep", false, "keep Envoy, Weir and the model servers running, and print commands to try")
+	set.DurationVar(&options.keepFor, "keep-for", 15*time.Minute, "longest time to keep them running")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
 	about := fmt.Sprintf(demoAbout, noisyWorkers, quietRate, bulkWorkers, demoServers)
 	if code, ok := readFlags(set, about, args, options.check, stdout, stderr); !ok {

@@ -206,7 +206,7 @@ func TestArguments(t *testing.T) {
 		"bench proxy --concurrency=1,":     `--concurrency: "1,": must be whole numbers, separated by commas`,
 		"demo --out=picture.gif":           "must end in .svg",
 		"demo --keep-for=0s":               "--keep-for: 0s: must be above 0s",
-		"demo now":                         `"now": there are no arguments but flags`,
+		"demo now":                         `"now": only flags are allowed`,
 		"bench":                            "must be followed by flood, proxy, usage or affinity",
 		"bench speed":                      `"speed": must be flood, proxy, usage or affinity`,
 		"bench flood --samples=0":          "--samples: 0: must be from 1 to 100000",

@@ -24,15 +24,15 @@ const doctorUsage = `Usage:
   weir doctor [flags] [EPP'S FLAGS] ENVOY
   weir doctor --kubernetes [flags] [EPP'S FLAGS] [ENVOY]
 
-It looks for known traps in an Envoy's configuration beside Weir's, and sends no request. ENVOY is a file, - for standard
-input, or the URL of an admin interface: a bootstrap as in config/envoy, /config_dump?include_eds, or the output of egctl x
-translate. Give the flags of epp with which Weir runs: --config-file and those of single keys, --secure-serving, --endpoints
-or --endpoints-file, --client-ca-file. docs/doctor.md has the table of the checks.
+weir doctor compares Envoy's configuration with Weir's and reports known mistakes. It sends no request. ENVOY is a file, - for
+standard input, or the URL of an admin interface: a bootstrap as in config/envoy, /config_dump?include_eds, or the output of
+egctl x translate. Give the flags of your epp: --config-file and flags of single keys, --secure-serving, --endpoints or
+--endpoints-file, --client-ca-file. docs/doctor.md has the table of the checks.
 
-With --kubernetes it asks the apiserver too: for the CRDs, permissions, pods, EndpointSlice and certificate of the Weir that
-runs with --pool-name or --endpoint-selector, --pool-namespace, --ha-enable-leader-election, --leader-endpoint-slice.
+With --kubernetes it also asks the apiserver about the CRDs, permissions, pods, EndpointSlice and certificate of the Weir with
+these flags: --pool-name or --endpoint-selector, --pool-namespace, --ha-enable-leader-election, --leader-endpoint-slice.
 
-Exit code: 0 nothing was found, 1 something was, 2 the arguments are wrong or something cannot be read.
+Exit code: 0 no findings, 1 findings, 2 the arguments are wrong or a file cannot be read.
 
 Flags:
 `
@@ -62,8 +62,8 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	f := &doctorFlags{epp: app.NewCommandLine()}
 	set := flagSet("weir doctor")
 	set.StringVarP(&f.output, "output", "o", "text", "`form` of the report: text or json")
-	set.StringSliceVar(&f.clusters, "cluster", nil, "`names` of Envoy's clusters that are Weir (default those of all ext_proc filters)")
-	set.StringSliceVar(&f.ignore, "ignore", nil, "`identifiers` of checks that do not count, separated by commas")
+	set.StringSliceVar(&f.clusters, "cluster", nil, "`names` of Envoy's clusters for Weir (default those of all ext_proc filters)")
+	set.StringSliceVar(&f.ignore, "ignore", nil, "`identifiers` of checks to leave out, separated by commas")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "longest time for reading from a URL or the apiserver")
 	set.BoolVar(&f.kubernetes, "kubernetes", false, "ask the apiserver (--kubeconfig) too")
 	set.StringVar(&f.serviceAccount, "service-account", "",
@@ -110,7 +110,7 @@ func (f *doctorFlags) check(args []string) error {
 	known := doctor.Checks()
 	for _, id := range f.ignore {
 		if !slices.ContainsFunc(known, func(c doctor.Check) bool { return c.ID == id }) {
-			return fmt.Errorf("--ignore: %q: is no check; docs/doctor.md lists them", id)
+			return fmt.Errorf("--ignore: %q: is not a check; docs/doctor.md lists them", id)
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func (f *doctorFlags) examine(name string) (doctor.Report, error) {
 		}
 		for _, cluster := range f.clusters {
 			if !slices.ContainsFunc(envoys, func(e *doctor.Envoy) bool { return doctor.Asks(e, cluster) }) {
-				return report, fmt.Errorf("--cluster: %q: no ext_proc filter that is in use in %s has it", cluster, name)
+				return report, fmt.Errorf("--cluster: %q: no ext_proc filter in use in %s has this cluster", cluster, name)
 			}
 		}
 		for _, e := range envoys {
@@ -163,7 +163,7 @@ func (f *doctorFlags) examine(name string) (doctor.Report, error) {
 // cluster asks the apiserver.
 func (f *doctorFlags) cluster(o app.Options) (doctor.Cluster, error) {
 	if o.PoolName == "" && o.EndpointSelector == "" {
-		return doctor.Cluster{}, errors.New("--kubernetes: needs --pool-name or --endpoint-selector, as Weir has it")
+		return doctor.Cluster{}, errors.New("--kubernetes: needs --pool-name or --endpoint-selector, as given to epp")
 	}
 	connection, err := kube.Connect(o.Kubeconfig)
 	if err != nil {

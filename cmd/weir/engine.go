@@ -14,15 +14,15 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
 
-const engineAbout = `It serves the simulated engine of weir simulate over HTTP, as a vLLM would: /v1/chat/completions, /v1/completions,
-/v1/messages, /v1/responses, streamed and not, with /metrics, /v1/models and /health, until a signal. A token of a prompt is
-a number of bytes of its JSON; answers are words without a meaning, as many as the request's limit allows.
+const engineAbout = `weir engine serves the simulated engine of weir simulate over HTTP, with vLLM's API, until a signal: /v1/chat/completions,
+/v1/completions, /v1/messages and /v1/responses, streamed or not, /metrics, /v1/models and /health. A fixed number of bytes of
+a prompt's JSON count as a token; answers are meaningless words, as many as the request's limit allows.
 
-POST /debug/faults makes it fail: {"status": 500, "requests": 10}, {"delay": "5m"} or {"reset": "mid-answer"}, for all
-requests without a number of them. GET lists faults, DELETE ends them.
+POST /debug/faults makes it fail: {"status": 500, "requests": 10}, {"delay": "5m"} or {"reset": "mid-answer"}. Without
+a number of requests the fault applies to all of them. GET lists faults, DELETE ends them.
 
-With --kv-events-port it publishes the changes of its KV cache over ZeroMQ, as a vLLM with --kv-events-config does. POST
-/reset_prefix_cache empties a cache that no request uses.
+With --kv-events-port it publishes the changes of its KV cache over ZeroMQ, like vLLM with --kv-events-config. POST
+/reset_prefix_cache empties the cache while no request uses it.
 `
 
 // mostEngineBody is the largest body accepted by an engine, in bytes.
@@ -63,24 +63,24 @@ func runEngine(args []string, stdout, stderr io.Writer) int {
 }
 
 func (o *engineOptions) flags(set *pflag.FlagSet) {
-	set.IntVar(&o.port, "port", 8000, "port; 0: any that is free")
+	set.IntVar(&o.port, "port", 8000, "port; 0: any free one")
 	set.StringVar(&o.host, "host", "127.0.0.1", "`address` to listen on")
 	set.IntVar(&o.count, "count", 1, "number of engines, on successive ports")
 	set.StringVar(&o.model, "model", "simulated", "name of the served model")
-	set.IntVar(&o.slots, "slots", 64, "sequences that the engine runs at once (a vLLM's --max-num-seqs)")
-	set.IntVar(&o.kvTokens, "kv-tokens", 600_000, "tokens that the KV cache has room for")
+	set.IntVar(&o.slots, "slots", 64, "sequences that the engine runs at once (vLLM's --max-num-seqs)")
+	set.IntVar(&o.kvTokens, "kv-tokens", 600_000, "tokens that fit the KV cache")
 	set.IntVar(&o.block, "block-tokens", 16, "tokens in a block of the KV cache")
-	set.IntVar(&o.budget, "token-budget", 8192, "most tokens of a step (a vLLM's --max-num-batched-tokens)")
-	set.IntVar(&o.prefill, "prefill-tokens-per-second", 15_928, "tokens of prompts that are computed in a second")
+	set.IntVar(&o.budget, "token-budget", 8192, "largest number of tokens in a step (vLLM's --max-num-batched-tokens)")
+	set.IntVar(&o.prefill, "prefill-tokens-per-second", 15_928, "prompt tokens computed per second")
 	set.DurationVar(&o.step, "step-time", 12*time.Millisecond, "time of a step, in which each running sequence gains a token")
 	set.DurationVar(&o.perSeq, "step-time-per-sequence", 60*time.Microsecond, "time of a step for each running sequence")
 	set.IntVar(&o.bytesPerToken, "bytes-per-token", 4, "bytes of a prompt's JSON that count as a token")
-	set.IntVar(&o.maxModelLen, "max-model-len", 0, "most tokens of prompt and answer together; 0: as the KV cache allows")
-	set.IntVar(&o.output, "output-tokens", 128, "tokens of an answer whose request has no limit")
+	set.IntVar(&o.maxModelLen, "max-model-len", 0, "largest number of tokens of prompt and answer together; 0: as the KV cache allows")
+	set.IntVar(&o.output, "output-tokens", 128, "tokens of an answer if its request has no limit")
 	set.Float64Var(&o.earlyStop, "early-stop", 0, "probability at each token that the answer ends before its limit, 0 to 1")
-	set.BoolVar(&o.caching, "enable-prefix-caching", true, "reuse the blocks of prompts that begin alike")
+	set.BoolVar(&o.caching, "enable-prefix-caching", true, "reuse the blocks of prompts with the same beginning")
 	set.BoolVar(&o.details, "enable-prompt-tokens-details", false, "report the cached tokens of a prompt in the usage")
-	set.IntVar(&o.events, "kv-events-port", 0, "port of the KV events over ZeroMQ, one more for each engine; 0: none; -1: any that is free")
+	set.IntVar(&o.events, "kv-events-port", 0, "port of the KV events over ZeroMQ, plus one for each further engine; 0: none; -1: any free one")
 	set.Uint64Var(&o.seed, "seed", 1, "seed of texts and early stops")
 }
 

@@ -25,13 +25,13 @@ import (
 const envoyUsage = `Usage:
   weir envoy endpoints [flags] IN OUT
 
-It writes OUT, a file from which Envoy reads the endpoints of a cluster (EDS, as in config/envoy), from IN, the file of
-epp's --endpoints-file, without its engines of the roles prefill and encode, to which Weir sends no request. OUT is
-replaced in one step, by a rename in its directory. An invalid IN leaves OUT as it is. With --follow it goes on until
-SIGTERM or ^C: it writes OUT after each change of IN, and SIGHUP makes it read IN and write OUT again.
+The command converts IN, epp's --endpoints-file, to OUT, a file from which Envoy reads the endpoints of a cluster (EDS, as
+in config/envoy). It leaves out engines with the roles prefill and encode, which get no requests from Weir. It replaces OUT
+in one step, by a rename in its directory; an invalid IN leaves OUT unchanged. With --follow it runs until SIGTERM or ^C: it
+writes OUT after each change of IN, and at SIGHUP it reads IN and writes OUT again.
 
-An endpoint that was removed from IN stays in OUT as DRAINING for the time of --grace: requests that Weir had granted
-for it still go there, and no others. Without --follow it leaves at once.
+With --follow, an endpoint that was removed from IN stays in OUT as DRAINING for the time of --grace, for requests that Weir
+has already granted. Without --follow it disappears at once.
 
 Exit code: 0 written, or ended by a signal; 1 IN is invalid or OUT cannot be written at first; 2 the arguments are wrong.
 
@@ -91,7 +91,7 @@ func (f *envoyFlags) check(args []string) error {
 	f.in, f.out = args[0], args[1]
 	switch {
 	case !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(f.out))):
-		return fmt.Errorf("OUT: %q: must end in .yaml, .yml or .json, by which Envoy knows its form", f.out)
+		return fmt.Errorf("OUT: %q: must end in .yaml, .yml or .json, which tells Envoy the format", f.out)
 	case f.in == "-" && f.follow:
 		return errors.New("IN: standard input cannot be followed")
 	case same(f.in, f.out):

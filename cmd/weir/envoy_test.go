@@ -46,7 +46,7 @@ func TestEnvoyEndpoints(t *testing.T) {
 		{[]string{"endpoints", large, out}, 1, "is larger than 1048576 bytes"},
 		{[]string{"endpoints", filepath.Join(dir, "none"), out}, 1, "no such file"},
 		{[]string{"endpoints", in, filepath.Join(dir, "none", "eds.yaml")}, 1, "no such file"},
-		{[]string{"endpoints", in, filepath.Join(dir, "none", "eds.yaml"), "--follow"}, 1, "none/eds.yaml: no file can be made in its directory: no such file"},
+		{[]string{"endpoints", in, filepath.Join(dir, "none", "eds.yaml"), "--follow"}, 1, "none/eds.yaml: cannot create a file in its directory: no such file"},
 		{[]string{"endpoints", roles, filepath.Join(dir, "roles.json")}, 0, "endpoints: 2, draining: 0"},
 		{nil, 2, "must be followed by endpoints"},
 		{[]string{"endpoints", in, filepath.Join(dir, "eds.txt")}, 2, `eds.txt": must end in .yaml, .yml or .json`},

@@ -16,15 +16,14 @@ import (
 )
 
 const explainUsage = `Usage:
-  weir explain FILE --request ID                      say in words what became of a request of a recording, and why
-  weir explain FILE --last 5m --flow F --slowest 10   say it of those that waited longest, with a line for each flow and endpoint
-  weir explain FILE --last 70m --until 55m            say it of a quarter of an hour, an hour ago
+  weir explain FILE --request ID                      explain the wait, the placement and the end of a recorded request
+  weir explain FILE --last 5m --flow F --slowest 10   explain the requests that waited longest, with a line for each flow and endpoint
+  weir explain FILE --last 70m --until 55m            explain a quarter of an hour, an hour ago
 
-FILE is a recording saved from epp's /debug/recording, or the address of its debug port, such as http://localhost:9004, or -
-for standard input, or a file of decision records (decisions.file). ID is the request's x-request-id, or its number in the
-recording. --last, --until, --flow and --slowest may each be left out. --last and --until count from the end of the
-recording. With -o json the output is the records of the decisions, one on each line. The exit code is 1 if FILE cannot be
-read or has no such request.
+FILE is a recording saved from epp's /debug/recording, the address of its debug port, such as http://localhost:9004, a file of
+decision records (decisions.file), or - for standard input. ID is the request's x-request-id, or its number in the recording.
+--last, --until, --flow and --slowest are optional; --last and --until count from the end of the recording. With -o json the
+output has the records of the decisions, one on each line. The exit code is 1 if FILE cannot be read or has no such request.
 `
 
 // explainOptions are the flags of `weir explain`.
@@ -68,7 +67,7 @@ func (o *explainOptions) check(set *pflag.FlagSet, others []string) error {
 	case set.Changed("request") && o.request == "":
 		return errors.New("--request: must name a request")
 	case o.request != "" && (set.Changed("flow") || set.Changed("last") || set.Changed("until") || set.Changed("slowest")):
-		return errors.New("--request: names one request, so --flow, --last, --until and --slowest have no use")
+		return errors.New("--request: names one request, so --flow, --last, --until and --slowest have no effect")
 	case set.Changed("last") && o.last <= 0:
 		return fmt.Errorf("--last: %v: must be above 0s", o.last)
 	case o.until < 0 || o.last > 0 && o.until >= o.last:

@@ -99,7 +99,7 @@ func TestExplainWindowFlags(t *testing.T) {
 	checkCommands(t, map[string]commandTest{
 		"until alone is negative": {[]string{"explain", file, "--until=-1s"}, 2, nil, []string{"--until: -1s: must be at least 0s, and less than --last"}},
 		"until is the beginning":  {[]string{"explain", file, "--last=5m", "--until=5m"}, 2, nil, []string{"--until: 5m0s: must be at least 0s, and less than --last"}},
-		"of one request":          {[]string{"explain", file, "--request=1", "--until=5m"}, 2, nil, []string{"--until and --slowest have no use"}},
+		"of one request":          {[]string{"explain", file, "--request=1", "--until=5m"}, 2, nil, []string{"--until and --slowest have no effect"}},
 		"fine":                    {[]string{"explain", file, "--until=5m"}, 1, nil, []string{"no such file"}},
 	})
 }

@@ -45,10 +45,10 @@ func (o *explainOptions) explainRecords(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(torn) > 0 {
-		o.warn(fmt.Sprintf("%d lines are not whole, and left out: the last one is line %d", len(torn), torn[len(torn)-1]))
+		o.warn(fmt.Sprintf("%d lines are incomplete and left out; the last one is line %d", len(torn), torn[len(torn)-1]))
 	}
 	if len(all) == 0 && o.request != "" {
-		return nil, fmt.Errorf("request %q: no record has this ID or number: with decisions.sample below 1 most requests have none", o.request)
+		return nil, fmt.Errorf("request %q: no record has this ID or number: with decisions.sample below 1 most requests have no record", o.request)
 	}
 	if o.request == "" {
 		all = o.slowestRecords(all)

@@ -18,8 +18,8 @@ func TestTornLinesAreLeftOut(t *testing.T) {
 	}{
 		{one + "\n" + two + "\n", "", 0, 2},
 		{one + "\n" + two, "", 0, 2},
-		{one + "\n" + two[:20], "1 lines are not whole, and left out: the last one is line 2\n", 0, 1},
-		{one + "\n" + two[:20] + one + "\n" + two + "\n" + one[:1], "2 lines are not whole, and left out: the last one is line 4\n", 0, 2},
+		{one + "\n" + two[:20], "1 lines are incomplete and left out; the last one is line 2\n", 0, 1},
+		{one + "\n" + two[:20] + one + "\n" + two + "\n" + one[:1], "2 lines are incomplete and left out; the last one is line 4\n", 0, 2},
 		{one[:20], "line 1: ", 1, 0},
 		{one + "\n{" + strings.Repeat(" ", mostRecord), "line 2: ", 1, 0},
 	} {

@@ -65,11 +65,11 @@ func TestForgedRecordingsEnd(t *testing.T) {
 // not.
 func TestOnlyRecordingsAreRead(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if code := runReplay([]string{"/dev/zero"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "this is no recording") {
+	if code := runReplay([]string{"/dev/zero"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "not a recording") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 	stderr.Reset()
-	if code := runExplain([]string{"/dev/zero", "--request", "1"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "this is no recording") {
+	if code := runExplain([]string{"/dev/zero", "--request", "1"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "not a recording") {
 		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 	slow := filepath.Join(t.TempDir(), "slow")

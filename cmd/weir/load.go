@@ -23,10 +23,9 @@ import (
 const loadAbout = `Usage:
   weir load TRACE --to URL [flags]
 
-It sends the requests of a trace to an OpenAI API, each at its time, with prompts made of its hashes: equal hashes are equal
-text. TRACE is a trace as weir simulate has it (.csv, or JSON lines), or a file of clients (.yaml). It prints how they
-waited, what was refused, and how many tokens engines had cached by their own usage. Load is bounded in requests, time and
-connections.
+weir load sends the requests of a trace to an OpenAI API, each at its time. Prompts are made from the hashes of the trace: equal
+hashes give equal text. TRACE is a trace for weir simulate (.csv, or JSON lines), or a file of clients (.yaml). The result has
+the waits, the refusals, and the cached tokens reported in the usage. Load is bounded in requests, time and connections.
 `
 
 // loadOptions are the flags of `weir load`.
@@ -78,17 +77,17 @@ func (o *loadOptions) flags(set *pflag.FlagSet) {
 	set.StringVar(&o.model, "model", "simulated", "name of the model")
 	set.StringArrayVar(&o.headers, "header", nil, "`NAME: VALUE` of a header of each request; may be repeated")
 	set.StringVar(&o.flowHeader, "flow-header", "x-llm-d-inference-fairness-id", "header that names a request's flow; empty: none")
-	set.StringVar(&o.tierHeader, "tier-header", "x-llm-d-inference-objective", "header that names a request's tier, if the trace does; empty: none")
-	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
-	set.Float64Var(&o.speed, "speed", 1, "factor by which the requests are sent faster, 0.001 to 1000")
-	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
-	set.IntVar(&o.requests, "requests", 100_000, "most requests, 1 to 1000000")
+	set.StringVar(&o.tierHeader, "tier-header", "x-llm-d-inference-objective", "header that names a request's tier, if the trace has tiers; empty: none")
+	set.StringVar(&o.flow, "flow", "trace", "flow of the requests in a trace without a flow")
+	set.Float64Var(&o.speed, "speed", 1, "factor by which requests are sent faster, 0.001 to 1000")
+	set.IntVar(&o.repeat, "repeat", 1, "number of times to play a trace, each time with other prefixes")
+	set.IntVar(&o.requests, "requests", 100_000, "largest number of requests, 1 to 1000000")
 	set.DurationVar(&o.duration, "duration", 10*time.Minute, "longest time of sending, 1s to 24h")
 	set.DurationVar(&o.timeout, "timeout", 10*time.Minute, "longest time of a request, 1s to 24h")
-	set.IntVar(&o.connections, "connections", 1024, "most requests in flight, 1 to 65536; more are not sent, and counted")
+	set.IntVar(&o.connections, "connections", 1024, "largest number of requests in flight, 1 to 65536; further requests are not sent, but counted")
 	set.IntVar(&o.block, "block-tokens", simulate.DefaultBlock, "tokens of a prompt for each hash of a trace")
 	set.IntVar(&o.bytes, "bytes-per-token", simulate.BytesPerToken, "bytes of a prompt for each of its tokens")
-	set.BoolVar(&o.ignoreEOS, "ignore-eos", true, "ask for answers of the trace's length by ignore_eos, which a vLLM knows")
+	set.BoolVar(&o.ignoreEOS, "ignore-eos", true, "ask for answers of exactly the trace's length, by vLLM's ignore_eos")
 	set.Uint64Var(&o.seed, "seed", 1, "seed of texts, and of the clients of a .yaml")
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
 }

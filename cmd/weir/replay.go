@@ -10,11 +10,11 @@ import (
 )
 
 const replayUsage = `Usage:
-  weir replay FILE   repeat the decisions of a recording, and compare each with what was recorded
+  weir replay FILE   repeat the decisions of a recording, and compare each with the recorded one
 
-FILE is a recording saved from epp's /debug/recording, or http://HOST:PORT of its debug port, or -
-for standard input. The epp and weir must be of the same
-build. The exit code is 1 if a decision differs: what was recorded and what the replay came to are printed.
+FILE is a recording saved from epp's /debug/recording, http://HOST:PORT of its debug port, or - for standard input. The epp and
+weir must be of the same build. The exit code is 1 if a decision differs; weir then prints the recorded and the repeated
+decision.
 `
 
 // runReplay is `weir replay`.

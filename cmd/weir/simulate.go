@@ -22,13 +22,13 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc"
 )
 
-const simulateAbout = `It plays a workload against configurations of epp in virtual time, before simulated engines, and compares them. The
-workload is a file of clients (--workload) or a trace of requests (--trace): JSON lines with timestamp (ms), input_length,
-output_length and hash_ids, as Mooncake's are, or with arrival (s), flow, tier, input, output and max_output; or CSV with a
-head of the latter. The same seed gives the same result.
+const simulateAbout = `weir simulate runs a workload with several configurations of epp and simulated engines, in virtual time, and compares the
+results. The workload is a file of clients (--workload) or a trace of requests (--trace): JSON lines in Mooncake's format, with
+timestamp (ms), input_length, output_length and hash_ids, or with arrival (s), flow, tier, input, output and max_output; or CSV
+with the latter as its header. The same seed gives the same result.
 
-With --recording, the requests are those that an epp has recorded: it prints waits and shares by flow, as they were and as they
-would have been with each --config, after the error of that. Without --config it says what happened. A decision that the recorded
+With --recording, the requests come from a recording of epp. The result has the waits and shares by flow, as recorded and as
+predicted for each --config, after the error of the prediction; without --config, as recorded only. A decision that the recorded
 configuration does not reproduce is an error.
 `
 
@@ -71,29 +71,29 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 	set.StringVar(&o.trace, "trace", "", "`file` of requests, instead of --workload")
 	set.StringVar(&o.recording, "recording", "", "`file` of an epp's recording, or http://HOST:PORT of its debug port, or - for standard input; instead of --workload")
 	set.StringArrayVar(&o.configs, "config", nil, "`file` with a configuration of epp; may be repeated, for a result of each")
-	set.StringArrayVar(&o.profiles, "profile", nil, "name of a `profile` to simulate as it is; may be repeated (default recommended, without --config)")
+	set.StringArrayVar(&o.profiles, "profile", nil, "name of a `profile` to simulate unchanged; may be repeated (default recommended, without --config)")
 	set.IntVar(&o.engines, "engines", 8, "number of engines; a workload file may describe its own")
-	set.IntVar(&o.slots, "slots", 64, "sequences that an engine runs at once (a vLLM's --max-num-seqs)")
-	set.IntVar(&o.kvTokens, "kv-tokens", 600_000, "tokens that the KV cache of an engine has room for")
+	set.IntVar(&o.slots, "slots", 64, "sequences that an engine runs at once (vLLM's --max-num-seqs)")
+	set.IntVar(&o.kvTokens, "kv-tokens", 600_000, "tokens that fit the KV cache of an engine")
 	set.IntVar(&o.block, "block-tokens", simulate.DefaultBlock, "tokens in a block of the KV cache, and of a trace's hash_ids")
 	set.Uint64Var(&o.seed, "seed", 1, "seed of arrivals, lengths and ties")
-	set.IntVar(&o.seeds, "seeds", 1, "number of runs of each configuration, with as many seeds from --seed on; the result has medians")
+	set.IntVar(&o.seeds, "seeds", 1, "number of runs of each configuration, with consecutive seeds from --seed on; the result has medians")
 	set.BoolVar(&o.firstTokens, "first-tokens", false, "Weir sees first tokens, as with the first-token gate")
-	set.BoolVar(&o.peers, "peers", false, "a result of each of some other routers as well: their published formulas, without a queue")
+	set.BoolVar(&o.peers, "peers", false, "also simulate other routers, by their published formulas, without a queue")
 	set.Float64Var(&o.speed, "speed", 1, "factor by which the requests of a trace arrive faster, 0.001 to 1000")
-	set.IntVar(&o.repeat, "repeat", 1, "how often a trace is played, one after the other, each time with other prefixes")
+	set.IntVar(&o.repeat, "repeat", 1, "number of times to play a trace, each time with other prefixes")
 	set.IntVar(&o.requests, "requests", 0, "number of requests after which a trace ends; 0: all")
-	set.StringVar(&o.flow, "flow", "trace", "flow of a trace's requests that name none")
+	set.StringVar(&o.flow, "flow", "trace", "flow of the requests in a trace without a flow")
 	set.StringSliceVar(&o.estimates, "estimates", []string{"learned"}, "charges of requests before their end, in tokens: learned as by epp, "+
-		"exact, within-50%, streamed or late; with several, a result of each (docs/fairness.md)")
+		"exact, within-50%, streamed or late; with several values, a result for each (docs/fairness.md)")
 	set.BoolVar(&o.service, "service", false, "print how evenly flows were served, instead of waits and hits; with --workload")
 	set.BoolVar(&o.json, "json", false, "print the whole result as JSON, instead of a table")
 	set.StringVar(&o.plots, "plots", "", "`file` for a picture of the run over time, an .svg: service by flow, waits, TTFT, hits, engines")
 	set.StringVar(&o.clients, "clients", string(simulate.ClientsAuto), "with --recording: closed, if each client sends a request when the one before has ended; "+
 		"open, if all arrive when they did; auto, by the look of each flow")
-	set.IntVar(&o.flows, "flows", 20, "with --recording: number of flows that are shown, those with the largest changes; the rest are one, other")
+	set.IntVar(&o.flows, "flows", 20, "with --recording: number of flows to show, those with the largest changes; the rest are summed as other")
 	set.StringVarP(&o.output, "output", "o", "text", "with --recording: `format`, text or json")
-	set.StringVar(&o.record, "record", "", "`file` for a recording of the one configuration, as epp makes it, for weir explain and --recording")
+	set.StringVar(&o.record, "record", "", "`file` for a recording of the run, with one configuration, for weir explain and --recording")
 	if code, ok := readFlags(set, simulateAbout, args, o.check, stdout, stderr); !ok {
 		return code
 	}

@@ -47,7 +47,7 @@ func TestSimulateErrors(t *testing.T) {
 		"--workload w.yaml --speed 2 --repeat 3": "--speed: has no use without --trace\n--repeat: has no use without --trace",
 		"--trace t.jsonl --speed 0 --engines 0 --slots 0":                   "--engines: 0: must be from 1 to 4096\n--slots: 0: must be from 1 to 1048576\n--speed: 0: must be from 0.001 to 1000",
 		"--recording not.recording --engines 2":                             "--engines: has no use without --workload or --trace",
-		"--recording not.recording":                                         "not.recording: this is no recording",
+		"--recording not.recording":                                         "not.recording: not a recording",
 		"--recording not.recording --config c.yaml":                         "c: invalid: fairRequestQueue.queueTTL",
 		"--recording not.recording --clients x --flows 0 --output=xml":      `--clients: "x": must be one of auto, open, closed` + "\n--flows: 0: must be from 1 to 1000\n" + `--output: "xml": must be text or json`,
 		"--recording not.recording --json -o json":                          "--json: has no use with --output json",

@@ -90,7 +90,7 @@ func (o *simulateOptions) history() (*recording.History, error) {
 	var differs *recording.Difference
 	switch {
 	case errors.As(err, &differs):
-		return nil, fmt.Errorf("%s: its own configuration reproduced %d grants, and then decided otherwise: %w", o.recording, history.Grants, err)
+		return nil, fmt.Errorf("%s: the recorded configuration reproduced %d grants, and then decided differently: %w", o.recording, history.Grants, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", o.recording, err)
 	}

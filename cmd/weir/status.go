@@ -27,12 +27,12 @@ const secondReading = time.Second
 
 // statusFlags adds the flags that choose replicas and rows.
 func statusFlags(set *pflag.FlagSet, q *status.Query) (addresses *[]string) {
-	addresses = set.StringSlice("address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
-	set.IntVar(&q.Engines, "engines", q.Engines, fmt.Sprintf("most `rows` of engines, 0 to %d", status.MostRows))
-	set.IntVar(&q.Flows, "flows", q.Flows, fmt.Sprintf("most `rows` of flows, 0 to %d", status.MostRows))
-	set.IntVar(&q.Rejections, "rejections", q.Rejections, fmt.Sprintf("most `rows` of rejections, 0 to %d", status.MostRows))
-	set.StringVar(&q.Engine, "engine", q.Engine, "only engines whose address has this `part`")
-	set.StringVar(&q.Flow, "flow", q.Flow, "only flows whose name has this `part`")
+	addresses = set.StringSlice("address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), separated by commas")
+	set.IntVar(&q.Engines, "engines", q.Engines, fmt.Sprintf("largest number of `rows` of engines, 0 to %d", status.MostRows))
+	set.IntVar(&q.Flows, "flows", q.Flows, fmt.Sprintf("largest number of `rows` of flows, 0 to %d", status.MostRows))
+	set.IntVar(&q.Rejections, "rejections", q.Rejections, fmt.Sprintf("largest number of `rows` of rejections, 0 to %d", status.MostRows))
+	set.StringVar(&q.Engine, "engine", q.Engine, "only engines whose address contains this `part`")
+	set.StringVar(&q.Flow, "flow", q.Flow, "only flows whose name contains this `part`")
 	set.StringVar(&q.SortEngines, "sort-engines", q.SortEngines, "`order` of engines: "+strings.Join(status.EngineOrders, ", "))
 	set.StringVar(&q.SortFlows, "sort-flows", q.SortFlows, "`order` of flows: "+strings.Join(status.FlowOrders, ", "))
 	return addresses

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-const tailAbout = `Print a line for each request that ends from now on, until ^C. A reader that is 1,024 requests behind is dropped: print
-fewer of them, by --flow or --outcome.
+const tailAbout = `Print a line for each request that ends from now on, until ^C. A reader that falls 1,024 requests behind is dropped:
+select fewer requests by --flow or --outcome.
 
 Exit code 0: by ^C, or after --lines. 1: dropped, or an epp has ended. 2: an epp cannot be reached, or wrong arguments.
 `
@@ -29,10 +29,10 @@ const longestLine = 64 << 10
 func runTail(args []string, stdout, stderr io.Writer) int {
 	set := flagSet("weir tail")
 	addresses := set.StringSlice("address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
-	flow := set.String("flow", "", "only requests of the flow of this `name`")
-	outcomes := set.StringSlice("outcome", nil, "only requests with these `outcomes`, by comma, as weir_requests_total has them")
+	flow := set.String("flow", "", "only requests of the flow with this `name`")
+	outcomes := set.StringSlice("outcome", nil, "only requests with these `outcomes` of weir_requests_total, separated by commas")
 	output := set.StringP("output", "o", "text", "`format`: text or json")
-	lines := set.Int("lines", 0, "`number` of lines after which it ends; 0: never")
+	lines := set.Int("lines", 0, "`number` of lines after which weir tail ends; 0: never")
 	check := func() error {
 		if !slices.Contains([]string{"text", "json"}, *output) {
 			return fmt.Errorf("--output: %q: must be text or json", *output)
@@ -82,7 +82,7 @@ type tailPrinter struct {
 	n   int
 }
 
-var errDropped = errors.New("it has dropped this reader, which was too slow")
+var errDropped = errors.New("the epp dropped this reader, which was too slow")
 
 // follow prints the lines of one replica until it ends.
 func (p *tailPrinter) follow(ctx context.Context, address, flow string, outcomes []string) error {
@@ -96,7 +96,7 @@ func (p *tailPrinter) follow(ctx context.Context, address, flow string, outcomes
 	for lines.Scan() {
 		var e status.Ended
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return fmt.Errorf("a line that is no request: %w", err)
+			return fmt.Errorf("a line is not a request: %w", err)
 		}
 		if e.Dropped != "" {
 			return errDropped
@@ -108,7 +108,7 @@ func (p *tailPrinter) follow(ctx context.Context, address, flow string, outcomes
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("reading: %w", err)
 	}
-	return errors.New("it has ended")
+	return errors.New("the epp has ended")
 }
 
 func (p *tailPrinter) print(e *status.Ended, line []byte) error {

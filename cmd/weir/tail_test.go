@@ -36,9 +36,9 @@ func TestTailCommand(t *testing.T) {
 	tail := func(more ...string) []string { return append(append([]string{"tail"}, of...), more...) }
 	line := "03:00:07.123 dispatched         200 flow=ann tier=default model=m target=m-7b wait=1.5s took=3.2s endpoint=10.0.0.1:8000 tokens=100+20 id=r\uFFFD[1m-1\n"
 	checkCommands(t, map[string]commandTest{
-		"it ends":     {tail(serve(served, rejected)), 1, []string{line, "flow-full          429 flow=ann wait=0ms took=0ms retry-after=2.0s error=\"full\\n\"\n"}, []string{"it has ended"}},
+		"it ends":     {tail(serve(served, rejected)), 1, []string{line, "flow-full          429 flow=ann wait=0ms took=0ms retry-after=2.0s error=\"full\\n\"\n"}, []string{"the epp has ended"}},
 		"enough":      {tail(serve(served, served, rejected), "--lines=2"), 0, []string{line + line}, nil},
-		"dropped":     {tail(serve(served, dropped)), 1, []string{line}, []string{"it has dropped this reader, which was too slow"}},
+		"dropped":     {tail(serve(served, dropped)), 1, []string{line}, []string{"the epp dropped this reader, which was too slow"}},
 		"as JSON":     {tail(serve(served), "-o", "json", "--lines=1"), 0, []string{`"outcome":"dispatched"`, `"usage":{"input":100,"output":20,"cached":0}`}, nil},
 		"refused":     {[]string{"tail", serve()}, 2, nil, []string{"/debug/tail answers 400 Bad Request: asked for /debug/tail"}},
 		"unreachable": {tail("--address=127.0.0.1:1"), 2, nil, []string{"no epp answers at its debug port"}},

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-epp/weir/internal/top"
 )
 
-const topAbout = `Show the state of an epp, again and again: the pool, its tiers, engines and flows, and its last rejections. Keys are on the
-last line. Rows that the flags name can be changed there.
+const topAbout = `Show the state of an epp and refresh it: the pool, its tiers, engines and flows, and its last rejections. The last line lists
+the keys, which also change the rows that the flags select.
 
 Exit code 0: by q or ^C. 2: no replica could be reached, at the start or for as long as --patience, or wrong arguments.
 `
@@ -28,7 +28,7 @@ func runTop(args []string, stdout, stderr io.Writer) int {
 	set, q := flagSet("weir top"), status.DefaultQuery()
 	addresses := statusFlags(set, &q)
 	every := set.Duration("every", 2*time.Second, "`time` between two readings")
-	patience := set.Duration("patience", 15*time.Second, "`time` without an answer after which it ends")
+	patience := set.Duration("patience", 15*time.Second, "`time` without any answer after which weir top ends")
 	check := func() error {
 		if *every < 100*time.Millisecond {
 			return fmt.Errorf("--every: %v: must be at least 100ms", *every)

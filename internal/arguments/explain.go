@@ -43,7 +43,7 @@ func Unexpected(set *pflag.FlagSet, argument string, all []string) error {
 			return fmt.Errorf("--%s %s: write --%s=%s", name, argument, name, argument)
 		}
 	}
-	return fmt.Errorf("%q: there are no arguments but flags", argument)
+	return fmt.Errorf("%q: only flags are allowed", argument)
 }
 
 // allowed describes the values accepted by one of pflag's own kinds of flags. Other kinds describe them in their

@@ -68,10 +68,10 @@ func TestUnexpected(t *testing.T) {
 	set.Bool("secure", true, "")
 	set.Int("number", 0, "")
 	for want, args := range map[string][]string{
-		"--secure false: write --secure=false":    {"--number", "1", "--secure", "false"},
-		`"now": there are no arguments but flags`: {"now", "--secure"},
-		`"a": there are no arguments but flags`:   {"--number", "1", "a"},
-		`"b": there are no arguments but flags`:   {"--secure=true", "b"},
+		"--secure false: write --secure=false": {"--number", "1", "--secure", "false"},
+		`"now": only flags are allowed`:        {"now", "--secure"},
+		`"a": only flags are allowed`:          {"--number", "1", "a"},
+		`"b": only flags are allowed`:          {"--secure=true", "b"},
 	} {
 		if err := set.Parse(args); err != nil {
 			t.Fatal(err)

@@ -114,7 +114,7 @@ func TestImportSMGNotes(t *testing.T) {
 			t.Errorf("no note %q in\n%s", want, strings.Join(notes, "\n"))
 		}
 	}
-	if _, notes := imported(t, ""); !has(notes, "in the new file: tiers[system].reservedFloor: 32: not held") {
+	if _, notes := imported(t, ""); !has(notes, "in the new file: tiers[system].reservedFloor: 32: not reserved") {
 		t.Errorf("no note that system's reservation is not held: %q", notes)
 	}
 	if _, notes := imported(t, "classes: { default: { reserved_per_slot: 0.1 } }\ndefault_max_class: system"); len(notes) != 1 {

@@ -30,7 +30,7 @@ func TestUnboundedSlots(t *testing.T) {
 		}
 		warnings := d.Warnings()
 		if len(warnings) != 1 || warnings[0].Path != "requestQueueController.slotsPerBackend" ||
-			!strings.HasPrefix(warnings[0].Message, "unbounded: while a backend is ready no request waits") {
+			!strings.HasPrefix(warnings[0].Message, "unbounded: while a backend is ready, requests wait only for a cap") {
 			t.Errorf("%s: warned %v", profile, warnings)
 		}
 	}

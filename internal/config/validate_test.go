@@ -146,9 +146,9 @@ func TestAnonymousNeedsOthers(t *testing.T) {
 // Warnings are about what is allowed but hardly intended, and about what is configured but has no effect.
 func TestWarnings(t *testing.T) {
 	const setSlots = "to keep n batch slots busy (vLLM: --max-num-seqs n), set slotsPerBackend to n"
-	const byTTL = "requests go by the end of their TTL, so first come, first served, since " +
+	const byTTL = "requests are ordered by the end of their TTL, that is first come, first served, since " +
 		"requestQueueController.deadlineHeaders is empty"
-	const pastTheQueue = "requests at this path run a model, and pass the queue: no limit and no share holds for them"
+	const pastTheQueue = "requests at this path run a model, but do not queue: limits and shares do not apply to them"
 	const noTokens = "has no effect, since cost is requests: no request is counted in tokens"
 	for name, test := range map[string]struct {
 		text string
@@ -187,7 +187,7 @@ func TestWarnings(t *testing.T) {
 		"a reservation of the profile's that is raised, for a tier that nobody may use": {
 			"profile: smg-priority\ntiers: [ { name: interactive, reservedFloor: 12 } ]",
 			[]string{
-				"tiers[interactive].reservedFloor: 12: not held: no tenant may use tier interactive (criticality.maxClass is default, and " +
+				"tiers[interactive].reservedFloor: 12: not reserved: no tenant may use tier interactive (criticality.maxClass is default, and " +
 					"no tenant's policy goes higher than default)",
 			},
 		},
@@ -198,16 +198,16 @@ func TestWarnings(t *testing.T) {
 		"all tenants may": {"profile: smg-priority\ncriticality: { maxClass: \"\" }", nil},
 		"policies that match nobody": {
 			"tenantPolicies: { anonymous: { maxClass: default }, vip: { maxClass: Critical } }",
-			[]string{"tenantPolicies.vip: matches no tenant, since flows.key names no source of a tenant's identity: every tenant is anonymous"},
+			[]string{"tenantPolicies.vip: matches no tenant, since flows.key has no source of a tenant's identity: every tenant is anonymous"},
 		},
 		"reservations of more than everything, and a share without requests": {
 			"tiers: [ { name: critical, reservedPerSlot: 0.75 }, { name: default, reservedPerSlot: 0.5 } ]",
-			[]string{"tiers: the tiers' reservedPerSlot are 1.25 together: the excess over the capacity is taken from the lowest tiers"},
+			[]string{"tiers: the tiers' reservedPerSlot add up to 1.25: the excess over the capacity is taken from the lowest tiers"},
 		},
 		"a share that nobody may use": {
 			"tiers: [ { name: critical, reservedPerSlot: 0.75 } ]\ncriticality: { maxClass: Standard }",
 			[]string{
-				"tiers[critical].reservedPerSlot: 0.75: not held: no tenant may use tier critical (criticality.maxClass is Standard, and " +
+				"tiers[critical].reservedPerSlot: 0.75: not reserved: no tenant may use tier critical (criticality.maxClass is Standard, and " +
 					"no tenant's policy goes higher than default)",
 			},
 		},
@@ -220,33 +220,33 @@ func TestWarnings(t *testing.T) {
 		},
 		"bounds beside slots": {
 			"requestQueueController: { slotsPerBackend: 8, watermarkPerBackend: 9, lowerBoundPerBackend: 8 }",
-			[]string{"requestQueueController.watermarkPerBackend: 9: has no effect, since slotsPerBackend (8) takes its place"},
+			[]string{"requestQueueController.watermarkPerBackend: 9: has no effect, since slotsPerBackend (8) overrides it"},
 		},
 		"priorities below the lowest tier": {
 			"replaceTiers: true\ntiers: [ { name: high, minPriority: 5 }, { name: low, minPriority: 0 } ]",
-			[]string{"tiers[1].minPriority: 0: no tier is for lower priorities: they go to this one all the same, as null says"},
+			[]string{"tiers[1].minPriority: 0: no tier has a lower minPriority, so lower priorities go to this tier, as with null"},
 		},
 		"one tier with a priority, of the profile": {"profile: dynamo-drr", nil},
 		"a watermark alone": {
 			"profile: recommended\nrequestQueueController: { watermarkPerBackend: 64 }",
-			[]string{"requestQueueController.watermarkPerBackend: 64: under load each backend is kept at the lower bound, which " +
+			[]string{"requestQueueController.watermarkPerBackend: 64: under load each backend stays at the lower bound, which " +
 				"is derived from it: 57.6; " + setSlots},
 		},
 		"a lower bound below the watermark": {
 			"profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 40 }",
-			[]string{"requestQueueController.lowerBoundPerBackend: 40: under load each backend is kept there, below the " +
+			[]string{"requestQueueController.lowerBoundPerBackend: 40: under load each backend stays at this bound, below the " +
 				"watermark of 64; " + setSlots},
 		},
 		"one request at a time": {
 			"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 8 }",
 			[]string{"requestQueueController.lowerBoundPerBackend: 1: under load each backend has one request at a time, and " +
-				"batches none; " + setSlots},
+				"no batch; " + setSlots},
 		},
 		"one slot": {"requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }", nil},
 		"the lowest lower bound": {
 			"profile: recommended\nrequestQueueController: { lowerBoundPerBackend: 1 }",
 			[]string{"requestQueueController.lowerBoundPerBackend: 1: under load each backend has one request at a time, and " +
-				"batches none; " + setSlots},
+				"no batch; " + setSlots},
 		},
 		"a prompt's path past the queue, in any spelling, and one that is none": {
 			"passOnPaths: [ /health, /v1/completions, /x/v1/chat%2Fcompletions ]",
@@ -257,7 +257,7 @@ func TestWarnings(t *testing.T) {
 		"a prompt's path that queues": {"passOn: queue\npassOnPaths: [ /v1/completions ]", nil},
 		"classes that no request names": {
 			"classes: [ { name: a, quantum: 1 }, { name: b, quantum: 2 } ]",
-			[]string{"classes: 2 given: every request belongs to the first one, a, since policyClass.headers is empty"},
+			[]string{"classes: 2 given: every request belongs to the first class, a, since policyClass.headers is empty"},
 		},
 		"deadlines that nobody states": {
 			"profile: dynamo-drr\nflows: { order: edf }\nclasses: [ { name: a, quantum: 1 }, { name: b, quantum: 2, order: edf } ]",
@@ -279,8 +279,8 @@ func TestWarnings(t *testing.T) {
 				"requestQueueController: { maxTokensInFlightPerFlow: 1000, watermarkTokensPerBackend: 1000 }",
 			[]string{
 				"tokens.weights: " + noTokens, "tokens.output: " + noTokens, "trustedHeaders.inputTokens: " + noTokens,
-				"requestQueueController.watermarkTokensPerBackend: 1000: counts requests, since cost is requests: each takes 1",
-				"requestQueueController.maxTokensInFlightPerFlow: 1000: counts requests, since cost is requests: each takes 1",
+				"requestQueueController.watermarkTokensPerBackend: 1000: counts requests, since cost is requests: each request counts 1",
+				"requestQueueController.maxTokensInFlightPerFlow: 1000: counts requests, since cost is requests: each request counts 1",
 			},
 		},
 		"tokens that the gateway counts": {
@@ -290,13 +290,13 @@ func TestWarnings(t *testing.T) {
 		"a pattern that is none": {
 			"profile: recommended\nflows: { weights: { \"*\": 2 }, capacities: { \"*\": 2 } }",
 			[]string{
-				"flows.weights.*: is for the flow that is called *, not for all flows: there are no patterns",
-				"flows.capacities.*: is for the flow that is called *, not for all flows: there are no patterns",
+				"flows.weights.*: applies to a flow named *, not to all flows: there are no patterns",
+				"flows.capacities.*: applies to a flow named *, not to all flows: there are no patterns",
 			},
 		},
 		"a floor above a backend's bound": {
 			"profile: recommended\nrequestQueueController: { slotsPerBackend: 64 }\ntiers: [ { name: critical, reservedFloor: 65 }, { name: default, reservedFloor: 64 } ]",
-			[]string{"tiers[critical].reservedFloor: 65: takes 2 backends of 64 requests each: with fewer ready, lower tiers get the rest " +
+			[]string{"tiers[critical].reservedFloor: 65: needs 2 backends of 64 requests each: with fewer ready, lower tiers get the rest " +
 				"of the capacity"},
 		},
 		"all three bounds": {

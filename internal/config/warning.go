@@ -22,7 +22,7 @@ func (d Document) warnings(imported bool) []Problem {
 	d.bandWarnings(warn)
 	d.watermarkWarning(warn)
 	if c := d.RequestQueueController; c.Enabled && c.unbounded() && c.WatermarkTokensPerBackend == 0 {
-		warn("requestQueueController.slotsPerBackend", "%s: while a backend is ready no request waits but for a cap, so shares, "+
+		warn("requestQueueController.slotsPerBackend", "%s: while a backend is ready, requests wait only for a cap, so shares, "+
 			"tiers, classes and reservations have no effect: the engines order their requests", unbounded)
 	}
 	if c := d.RequestQueueController; c.Enabled && c.Limiter.Rate != 0 {
@@ -39,7 +39,7 @@ func (d Document) warnings(imported bool) []Problem {
 	if !d.Flows.identifies() {
 		for _, tenant := range slices.Sorted(maps.Keys(d.TenantPolicies)) {
 			if tenant != Anonymous {
-				warn(join("tenantPolicies", tenant), "matches no tenant, since flows.key names no source of a tenant's "+
+				warn(join("tenantPolicies", tenant), "matches no tenant, since flows.key has no source of a tenant's "+
 					"identity: every tenant is %s", Anonymous)
 			}
 		}
@@ -52,8 +52,8 @@ type warner func(path, format string, args ...any)
 func (d Document) tierWarnings(warn warner) {
 	weighted := d.FairRequestQueue.TierMode == TiersWeighted
 	if last := len(d.Tiers) - 1; last >= 0 && d.Tiers[last].MinPriority != nil && !d.ownTiers() {
-		warn(index("tiers", last)+".minPriority", "%d: no tier is for lower priorities: they go to this one all the same, as "+
-			"null says", *d.Tiers[last].MinPriority)
+		warn(index("tiers", last)+".minPriority", "%d: no tier has a lower minPriority, so lower priorities go to this tier, as "+
+			"with null", *d.Tiers[last].MinPriority)
 	}
 	for i, t := range d.Tiers {
 		path := index("tiers", i) + "."
@@ -98,20 +98,20 @@ func (d Document) reservationWarnings(warn warner, imported bool) {
 		case i >= highest:
 			shares += min(t.ReservedPerSlot, One)
 			if bounded && !own && t.ReservedFloor > most {
-				warn(path+"reservedFloor", "%d: takes %d backends of %d requests each: with fewer ready, lower tiers get the "+
+				warn(path+"reservedFloor", "%d: needs %d backends of %d requests each: with fewer ready, lower tiers get the "+
 					"rest of the capacity", t.ReservedFloor, (t.ReservedFloor+most-1)/most, most)
 			}
 		case own && !imported && i < profile.highestUsable(): // the profile itself holds nothing for it
 		case t.ReservedFloor > 0:
-			warn(path+"reservedFloor", "%d: not held: no tenant may use tier %s (criticality.maxClass is %s, and no tenant's "+
+			warn(path+"reservedFloor", "%d: not reserved: no tenant may use tier %s (criticality.maxClass is %s, and no tenant's "+
 				"policy goes higher than %s)", t.ReservedFloor, t.Name, d.Criticality.MaxClass, d.Tiers[highest].Name)
 		case t.ReservedPerSlot > 0:
-			warn(path+"reservedPerSlot", "%s: not held: no tenant may use tier %s (criticality.maxClass is %s, and no "+
+			warn(path+"reservedPerSlot", "%s: not reserved: no tenant may use tier %s (criticality.maxClass is %s, and no "+
 				"tenant's policy goes higher than %s)", t.ReservedPerSlot, t.Name, d.Criticality.MaxClass, d.Tiers[highest].Name)
 		}
 	}
 	if shares > One {
-		warn("tiers", "the tiers' reservedPerSlot are %s together: the excess over the capacity is taken from the "+
+		warn("tiers", "the tiers' reservedPerSlot add up to %s: the excess over the capacity is taken from the "+
 			"lowest tiers", shares)
 	}
 }
@@ -125,7 +125,7 @@ func (d Document) bandWarnings(warn warner) {
 	}
 	if *c.SlotsPerBackend == Auto {
 		if d.statesBounds() {
-			warn("requestQueueController.slotsPerBackend", "auto: has no effect, since watermarkPerBackend or a bound is stated")
+			warn("requestQueueController.slotsPerBackend", "auto: has no effect, since watermarkPerBackend or a bound is set")
 		}
 		return
 	}
@@ -141,7 +141,7 @@ func (d Document) bandWarnings(warn warner) {
 		if bound.value == nil || Slots(*bound.value) == *c.SlotsPerBackend || bound.own != nil && *bound.value == *bound.own {
 			continue
 		}
-		warn("requestQueueController."+bound.path, "%d: has no effect, since slotsPerBackend (%v) takes its place",
+		warn("requestQueueController."+bound.path, "%d: has no effect, since slotsPerBackend (%v) overrides it",
 			*bound.value, *c.SlotsPerBackend)
 	}
 }
@@ -159,14 +159,14 @@ func (d Document) watermarkWarning(warn warner) {
 	switch watermark := c.WatermarkPerBackend; {
 	case c.LowerBoundPerBackend == nil:
 		path = "requestQueueController.watermarkPerBackend"
-		is = fmt.Sprintf("%d: under load each backend is kept at the lower bound, which is derived from it: %v", watermark,
+		is = fmt.Sprintf("%d: under load each backend stays at the lower bound, which is derived from it: %v", watermark,
 			Decimal(watermark)*(One-c.PercentageDeviationForBounds))
 	case *c.LowerBoundPerBackend == watermark && (watermark > 1 || c.UpperBoundPerBackend != nil && *c.UpperBoundPerBackend == 1):
 		return
 	case *c.LowerBoundPerBackend == 1:
-		is = "1: under load each backend has one request at a time, and batches none"
+		is = "1: under load each backend has one request at a time, and no batch"
 	default:
-		is = fmt.Sprintf("%d: under load each backend is kept there, below the watermark of %d", *c.LowerBoundPerBackend, watermark)
+		is = fmt.Sprintf("%d: under load each backend stays at this bound, below the watermark of %d", *c.LowerBoundPerBackend, watermark)
 	}
 	warn(path, "%s; to keep n batch slots busy (vLLM: --max-num-seqs n), set slotsPerBackend to n", is)
 }

@@ -44,7 +44,7 @@ func (d Document) unlistedModels(warn warner, endpoints []scheduling.Endpoint) {
 	if len(endpoints) == 0 {
 		return
 	}
-	const reason = "%q: no endpoint lists it: its requests get 503 (no-endpoint) until one does"
+	const reason = "%q: no endpoint lists this model: its requests get 503 (no-endpoint) until one does"
 	for i, m := range d.Models {
 		if len(m.Targets) == 0 && !listed[m.Name] {
 			warn(index("models", i)+".name", reason, m.Name)

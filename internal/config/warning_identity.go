@@ -20,7 +20,7 @@ func (d Document) identityWarnings(warn warner) {
 		return
 	}
 	if d.Flows.identifies() { // a tenant may be called anything
-		const reason = "is for the flow that is called *, not for all flows: there are no patterns"
+		const reason = "applies to a flow named *, not to all flows: there are no patterns"
 		if _, listed := d.Flows.Weights["*"]; listed {
 			warn("flows.weights.*", reason)
 		}
@@ -48,8 +48,8 @@ func (d Document) policyWarnings(warn warner) {
 	streams := d.ExtprocConfig()
 	for _, tenant := range streams.TenantsAboveTheirMaximum() {
 		p := d.TenantPolicies[tenant]
-		warn(join("tenantPolicies", tenant), "class %s is never given, since maxClass is %s: the tenant's requests that declare "+
-			"no tier get that", p.Class, p.MaxClass)
+		warn(join("tenantPolicies", tenant), "class %s has no effect, since maxClass is %s: the tenant's requests that declare "+
+			"no tier get the latter", p.Class, p.MaxClass)
 	}
 }
 

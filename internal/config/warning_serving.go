@@ -13,8 +13,8 @@ import (
 func (d Document) servingWarnings(warn warner) {
 	for i, path := range d.PassOnPaths {
 		if d.PassOn == string(request.PassOnPick) && request.IsInference(path) {
-			warn(index("passOnPaths", i), "%q: requests at this path run a model, and pass the queue: no limit and no share holds "+
-				"for them", path)
+			warn(index("passOnPaths", i), "%q: requests at this path run a model, but do not queue: limits and shares do not apply "+
+				"to them", path)
 		}
 	}
 	if s := d.Scheduling; s.Policy == scheduling.PolicyMindRouter && s.Affinity != string(request.AffinityOff) {
@@ -24,11 +24,11 @@ func (d Document) servingWarnings(warn warner) {
 		warn("policyClass.hints", "%s: have no effect, since requestBody is %s: no body is read", strings.Join(d.PolicyClass.Hints, ", "), d.RequestBody)
 	}
 	if len(d.Classes) > 1 && len(d.PolicyClass.Headers) == 0 {
-		warn("classes", "%d given: every request belongs to the first one, %s, since policyClass.headers is empty",
+		warn("classes", "%d given: every request belongs to the first class, %s, since policyClass.headers is empty",
 			len(d.Classes), d.Classes[0].Name)
 	}
 	if len(d.RequestQueueController.DeadlineHeaders) == 0 {
-		const reason = "requests go by the end of their TTL, so first come, first served, since " +
+		const reason = "requests are ordered by the end of their TTL, that is first come, first served, since " +
 			"requestQueueController.deadlineHeaders is empty"
 		if d.Flows.Order == OrderEDF {
 			warn("flows.order", "edf: "+reason)
@@ -70,7 +70,7 @@ func (d Document) tokenWarnings(warn warner) {
 	} {
 		key = "requestQueueController." + key
 		if value := fieldAt(reflect.ValueOf(d), key); !same(value, fieldAt(reflect.ValueOf(profile), key)) && value.Int() > 0 {
-			warn(key, "%d: counts requests, since cost is requests: each takes 1", value.Int())
+			warn(key, "%d: counts requests, since cost is requests: each request counts 1", value.Int())
 		}
 	}
 }

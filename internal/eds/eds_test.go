@@ -333,7 +333,7 @@ func TestWriteRefusesLinks(t *testing.T) {
 func TestWriteNamesProblemsAlike(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none", "a.json"): "none/a.json: no file can be made in its directory: no such file or directory",
+		filepath.Join(dir, "none", "a.json"): "none/a.json: cannot create a file in its directory: no such file or directory",
 		dir:                                  dir + ": cannot be replaced: file exists",
 	} {
 		if err := Write(path, nil); err == nil || !strings.HasSuffix(err.Error(), want) {

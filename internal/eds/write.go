@@ -19,13 +19,13 @@ func Write(path string, content []byte) error {
 	switch {
 	case err != nil:
 	case old.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s: is a symbolic link, and Envoy notices no change behind one: name the file itself", path)
+		return fmt.Errorf("%s: is a symbolic link, behind which Envoy notices no change: name the file itself", path)
 	default:
 		mode = old.Mode().Perm()
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("%s: no file can be made in its directory: %w", path, cause(err))
+		return fmt.Errorf("%s: cannot create a file in its directory: %w", path, cause(err))
 	}
 	err = keepOwner(temporary, old)
 	if err == nil {

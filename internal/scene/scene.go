@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnasked is wrapped in the cause of a scene's end if one of its parts ended by itself.
-var ErrUnasked = errors.New("ended unasked")
+var ErrUnasked = errors.New("ended unexpectedly")
 
 // Scene is a set of running processes. Its methods are for one goroutine.
 type Scene struct {

@@ -378,7 +378,7 @@ func (r *recorded) carryOutPlan() error {
 	switch {
 	case p.kind == planArrival:
 		if r.sent > mostFollowing(len(r.history.Visits)) {
-			return errors.New("the clients of its closed loops would send far more requests than are recorded: use --clients=open")
+			return errors.New("clients in closed loops would send far more requests than recorded: use --clients=open")
 		}
 		r.arriveNow(v)
 	case ended:

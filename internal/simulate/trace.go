@@ -331,7 +331,7 @@ func (l *csvLines) read(e *entry) (int, error) {
 			name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
 			switch {
 			case !slices.Contains(csvColumns, name):
-				return 1, fmt.Errorf("%q: unknown column; the head names some of %s", name, strings.Join(csvColumns, ", "))
+				return 1, fmt.Errorf("%q: unknown column; must be one of %s", name, strings.Join(csvColumns, ", "))
 			case slices.Contains(l.columns, name):
 				return 1, fmt.Errorf("%q: given twice", name)
 			}

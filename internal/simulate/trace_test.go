@@ -96,7 +96,7 @@ func TestTraceErrors(t *testing.T) {
 		{"x.jsonl", `{"timestamp": 1e300, "input": 1, "output": 1}`, "line 1: timestamp: must be from 0 s to 3153600000 s"},
 		{"x.jsonl", `{"timestamp": 1, "input": 600, "output": 1, "hash_ids": [1,2,3]}`, "line 1: hash_ids: 3 of them: a prompt of 600 tokens has 2 blocks of 512"},
 		{"x.jsonl", good + strings.Repeat("a", longestLine+1), "x.jsonl: line 2: longer than 4194304 bytes"},
-		{"x.csv", "arrival,when\n", `x.csv: line 1: "when": unknown column; the head names some of arrival, flow, tier, input, output, max_output`},
+		{"x.csv", "arrival,when\n", `x.csv: line 1: "when": unknown column; must be one of arrival, flow, tier, input, output, max_output`},
 		{"x.csv", "arrival,arrival\n", `x.csv: line 1: "arrival": given twice`},
 		{"x.csv", "arrival,input,output\n1,2,3\nx,y,3\n", `x.csv: line 3: arrival: "x": must be a number of seconds; input: "y": must be a whole number`},
 		{"x.csv", "arrival,input,output\n1,2,3\n1,2\n", "x.csv: line 3: wrong number of fields"},

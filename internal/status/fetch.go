@@ -44,7 +44,7 @@ func fetch(ctx context.Context, address string, q *Query) (*Document, error) {
 	}
 	d := &Document{}
 	if err := json.Unmarshal(text, d); err != nil {
-		return nil, fmt.Errorf("%s is no status: %w", documentPath, err)
+		return nil, fmt.Errorf("%s is not a status: %w", documentPath, err)
 	}
 	if d.Schema != Schema {
 		return nil, fmt.Errorf("the status has schema %d, and this weir reads schema %d: use the weir of the same version (%s)", d.Schema, Schema, Plain(d.Version))

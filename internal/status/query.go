@@ -50,7 +50,7 @@ func ParseQueryFrom(q Query, v url.Values) (Query, error) {
 	var errs []error
 	for name := range v {
 		if !slices.Contains(parameters, name) {
-			errs = append(errs, fmt.Errorf("%s: no such parameter; they are %s", name, strings.Join(parameters, ", ")))
+			errs = append(errs, fmt.Errorf("%s: unknown parameter; must be one of %s", name, strings.Join(parameters, ", ")))
 		}
 	}
 	number := func(name string, to *int) {

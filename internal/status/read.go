@@ -56,7 +56,7 @@ func open(ctx context.Context, address, path string, query url.Values) (io.ReadC
 	at := url.URL{Scheme: "http", Host: address, Path: path, RawQuery: strings.TrimSuffix(query.Encode(), "=")} // Envoy's may lack a value
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no address: %w", address, err)
+		return nil, fmt.Errorf("%s is not an address: %w", address, err)
 	}
 	response, err := client.Do(request)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestParseQuery(t *testing.T) {
 	}
 	_, err := ParseQuery(url.Values{"engines": {"-1"}, "flows": {"1001"}, "rejections": {"x"}, "sort-flows": {"age"}, "sort-engines": {""}, "limit": {"5"}})
 	want := "engines: \"-1\": must be from 0 to 1000\nflows: \"1001\": must be from 0 to 1000\n" +
-		"limit: no such parameter; they are engine, engines, flow, flows, only-flow, rejections, sort-engines, sort-flows\n" +
+		"limit: unknown parameter; must be one of engine, engines, flow, flows, only-flow, rejections, sort-engines, sort-flows\n" +
 		"rejections: \"x\": must be from 0 to 1000\nsort-engines: \"\": must be one of health, endpoint, fill, rate, failures, service, oldest\n" +
 		"sort-flows: \"age\": must be one of waiting, since, in-flight, rate, rejections, entitled, attained, flow"
 	if err == nil || err.Error() != want {
@@ -215,7 +215,7 @@ func TestFetch(t *testing.T) {
 		t.Errorf("got %+v, %v", a.Document, a.Err)
 	}
 	for i, want := range []string{
-		"/debug/status answers 404 Not Found: 404 page not found", "/debug/status is no status", "has schema 2, and this weir reads schema 1: use the weir of the same version (v9)",
+		"/debug/status answers 404 Not Found: 404 page not found", "/debug/status is not a status", "has schema 2, and this weir reads schema 1: use the weir of the same version (v9)",
 		"no epp answers at its debug port",
 	} {
 		if a := answers[i+1]; a.Document != nil || a.Err == nil || !strings.Contains(a.Err.Error(), want) {

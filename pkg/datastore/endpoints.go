@@ -48,7 +48,7 @@ func parseAddress(text string) (string, error) {
 	case at.Port == 0:
 		return "", fmt.Errorf("%q has no port, want ip:port (IPv6 as [::1]:80)", text)
 	case netip.MustParseAddr(at.Host).IsUnspecified():
-		return "", fmt.Errorf("%q is no destination: it means any address", text)
+		return "", fmt.Errorf("%q is not a destination, but means any address", text)
 	}
 	return at.String(), nil
 }
@@ -65,5 +65,5 @@ func notAnAddress(text string) error {
 	if strings.ContainsAny(host, "%[]:/") {
 		return fmt.Errorf("%q is not an address, want ip:port (IPv6 as [::1]:80)", text)
 	}
-	return fmt.Errorf("%q is a hostname, want ip:port: Envoy is sent to addresses and resolves no names", text)
+	return fmt.Errorf("%q is a hostname, want ip:port: Envoy needs an address, and resolves no names", text)
 }

@@ -137,7 +137,7 @@ func (f *Files) note(err error) {
 	case err == nil && before == nil:
 	case err == nil:
 		f.err.Store(nil)
-		f.log.Info("the files are followed again", "files", f.paths())
+		f.log.Info("Weir follows the files again", "files", f.paths())
 	case before == nil || before.Error() != err.Error():
 		f.err.Store(&err)
 		f.log.Error(err, "FILES ARE NOT FOLLOWED: until SIGHUP a change of one may not be seen "+

@@ -204,7 +204,7 @@ func (p *prober) record(t *target, alive bool, err error) finding {
 		if alive {
 			p.answering++
 		} else if p.answering--; p.answering == 0 { // long before FailureThreshold
-			p.log.Info("WARNING: no model server answers its probes any more (--probe-path); requests wait until one does, up to their TTL",
+			p.log.Info("WARNING: no model server answers its probes (--probe-path); requests wait until one does, or until their TTL",
 				"address", t.address, "reason", err.Error())
 		}
 	}

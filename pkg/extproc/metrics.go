@@ -47,7 +47,7 @@ func newMetrics(streams, bytes func() int64) *metrics {
 		streamsTotal: counters("weir_extproc_streams_total",
 			"Streams that Envoy opened, by the mode of the request body.", "mode"),
 		unexpected: counters("weir_extproc_unexpected_messages_total",
-			"Messages that make no sense in the state of their stream; they were answered empty.", "message", "state"),
+			"Messages that make no sense in the state of their stream; Weir sent an empty reply.", "message", "state"),
 		panics: counter("weir_extproc_panics_total",
 			"Panics while serving a stream. Each is a defect."),
 		headersSeconds: histogram(
@@ -57,23 +57,23 @@ func newMetrics(streams, bytes func() int64) *metrics {
 			"weir_extproc_time_to_first_token_seconds",
 			"From a request's arrival to the first token of its answer, where it is seen: by the first-token gate, or in FULL_DUPLEX_STREAMED."),
 		unknownPriority: counter("weir_priority_unknown_total",
-			"Requests that named a tier that does not exist; the name was ignored."),
+			"Requests that named an unknown tier; the name was ignored."),
 		unknownClass: counter("weir_class_unknown_total",
-			"Requests that named a class that is no explicit class and no family; they went to the default family, or to the first class."),
+			"Requests that named an unknown class or family; they went to the default family, or to the first class."),
 		unknownRole: counter("weir_role_unknown_total",
 			"Requests whose tenant's role is not in the configuration; the default role counted."),
 		clamps: counters("weir_priority_clamps_total",
-			"Requests whose tier was lowered to their tenant's highest.", "requested", "effective"),
+			"Requests whose tier was lowered to their tenant's maxClass.", "requested", "effective"),
 		upstreamStatus: counters("weir_extproc_upstream_responses_total",
-			"Answers of dispatched requests, by the hundreds of their status.", "status"),
+			"Answers of dispatched requests, by the class of their status.", "status"),
 		estimatedTokensVec: counters("weir_extproc_estimated_tokens_total",
-			"Tokens that were estimated for the requests whose usage became known, with cost: tokens.", "kind"),
+			"Estimated tokens of the requests whose usage became known, with cost: tokens.", "kind"),
 		unknownUsage: counter("weir_extproc_usage_unknown_total",
-			"Requests whose usage did not become known, with cost: tokens. They keep the charge of their estimate, or a higher one."),
+			"Requests without usage, with cost: tokens. They are charged their estimate, or more if the answer took longer."),
 		promptsUnknown: counter("weir_affinity_unknown_total",
-			"Requests of which scheduling.affinity knew nothing: their body was not read, or names no session."),
+			"Requests without a prompt to compare: their body was not read, or names no session."),
 		usageTokens: counters("weir_extproc_usage_tokens_total",
-			"Tokens that answers reported, where they are read.", "kind"),
+			"Tokens that answers reported, unless usage is none.", "kind"),
 	}
 	m.streams = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_extproc_streams",
@@ -81,16 +81,16 @@ func newMetrics(streams, bytes func() int64) *metrics {
 	}, func() float64 { return float64(streams()) })
 	m.bodyBytes = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_extproc_body_bytes",
-		Help: "Bytes of request bodies that are held in memory.",
+		Help: "Bytes of request bodies held in memory.",
 	}, func() float64 { return float64(bytes()) })
 	m.gateStreams = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_gate_streams",
 		Help: "Open streams of first-token gates.",
 	})
 	m.gateUnknown = counter("weir_gate_unknown_total",
-		"Answers at a first-token gate that name a request that is not known here; they were not held.")
+		"Answers that a first-token gate did not hold, because it does not know their request.")
 	m.placedBefore = counter("weir_extproc_placed_before_total",
-		"Requests that an earlier filter had placed already: they were passed unqueued and not counted a second time.")
+		"Requests that came with a destination from an earlier filter: Weir passed them on, without queueing or counting them.")
 	for i, kind := range [...]string{"input", "output"} {
 		m.estimatedTokens[i] = m.estimatedTokensVec.WithLabelValues(kind)
 	}

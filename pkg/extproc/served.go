@@ -55,7 +55,7 @@ func newElsewhere(log logr.Logger, picker Picker) *servedElsewhere {
 	return &servedElsewhere{
 		log: log, picker: picker, counts: map[string]uint64{},
 		desc: prometheus.NewDesc("weir_served_elsewhere_total",
-			"Requests that Envoy served at another endpoint than the one picked, by the one picked.", []string{"endpoint"}, nil),
+			"Requests served by another endpoint than the picked one, by the picked one.", []string{"endpoint"}, nil),
 	}
 }
 

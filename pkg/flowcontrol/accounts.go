@@ -37,36 +37,36 @@ func newAccounts(c *RequestQueueController) *accounts {
 	}
 	return &accounts{
 		controller: c,
-		upper:      desc("upper_bound", "Stock below which an arrival may bypass the queue, over the ready backends."),
-		lower:      desc("lower_bound", "Stock below which waiting requests are released, over the ready backends."),
+		upper:      desc("upper_bound", "Stock below which an arrival may bypass the queue, summed over the ready backends."),
+		lower:      desc("lower_bound", "Stock below which waiting requests are released, summed over the ready backends."),
 		watermark:  desc("watermark", "Target stock over the ready backends."),
 		ready:      desc("ready_backends", "Backends that are ready."),
 		flows:      desc("active_flows", "Flows with waiting requests."),
 		capacity:   desc("stock_capacity", "The upper bound rounded up, in leases."),
 		attempts:   desc("popper_dequeue_attempts_total", "Attempts to release a waiting request."),
 		successes:  desc("popper_dequeue_successes_total", "Waiting requests released."),
-		panics:     desc("decision_panics_total", "Panics under the controller's lock; each ended one request at most."),
-		displaced:  desc("displaced_total", "Waiting requests pushed out by a more entitled one.", "tier"),
+		panics:     desc("decision_panics_total", "Panics under the controller's lock; each ended at most one request."),
+		displaced:  desc("displaced_total", "Waiting requests displaced by a more entitled one.", "tier"),
 		promotions: desc("starvation_promotions_total",
 			"Starved waiting requests released out of order.", "tier"),
 		entitled: desc("flow_entitled_share",
-			"Share of its tier that a flow with waiting requests is entitled to, 0 to 1; at most 100 flows.", "flow", "tier"),
-		gap: desc("fairness_gap", "Largest difference, in cost over weight, in the service of two flows of a tier that always "+
+			"Entitled share of the tier of a flow with waiting requests, 0 to 1; at most 100 flows.", "flow", "tier"),
+		gap: desc("fairness_gap", "Largest difference, in cost over weight, between the service of two flows of a tier that always "+
 			"waited, by the last 1,024 requests that ended; with the disciplines vtc and fairshare.", "tier"),
-		bound: desc("fairness_bound", "The bound of that gap, with the costs, the wrong estimates and the requests in flight of these "+
+		bound: desc("fairness_bound", "Limit of that gap, from the costs, the wrong estimates and the requests in flight of these "+
 			"two flows.", "tier"),
-		preempted: desc("preempted_total", "Requests in flight cancelled in favour of a higher tier.",
+		preempted: desc("preempted_total", "Requests in flight preempted in favour of a higher tier.",
 			"victim_tier", "by_tier"),
 		quotas:       desc("quota_tenants", "Tenants whose use of a quota is known."),
 		tierQueued:   desc("tier_queue_length", "Requests that wait in a tier.", "tier"),
 		tierInflight: desc("tier_inflight", "Leases that a tier holds.", "tier"),
-		deficit: desc("class_deficit", "Cost that a class of a tier may still serve in its turn; below 0: its debt. ring is the model of a "+
-			"class that is for one model only.", "tier", "ring", "class"),
-		utilisation:  desc("stock_utilisation", "Leases held over the stock's capacity; above 1 after backends went away."),
+		deficit: desc("class_deficit", "Cost that a class may still serve in its turn; below 0: its debt. The label ring is the model of a "+
+			"class for one model only.", "tier", "ring", "class"),
+		utilisation:  desc("stock_utilisation", "Leases held divided by the stock's capacity; above 1 after backends have left."),
 		tierReserved: desc("tier_reserved", "Stock reserved for a tier at the present capacity, in leases.", "tier"),
 		tierLimit:    desc("tier_queue_limit", "The largest number of requests that may wait in a tier.", "tier"),
-		tierWaits: desc("tier_queue_wait_quantile_seconds", "Quantiles of the time in the queue of the requests that waited in a tier, with any "+
-			"outcome, of those that have ended in the last five minutes, within 7 %; no value without any.", "tier", "quantile"),
+		tierWaits: desc("tier_queue_wait_quantile_seconds", "Quantiles of the time in the queue of requests that waited in a tier, whatever their "+
+			"outcome, and ended in the last five minutes, within 7 %; no value without such requests.", "tier", "quantile"),
 		tierPressure: desc("tier_pressure", "How near a tier is to the limits of its queue and its stock, 0 to 1.", "tier"),
 	}
 }

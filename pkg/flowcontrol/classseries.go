@@ -36,11 +36,11 @@ func (m *classMetrics) init(limit int) {
 	}, append(byClass, "kind"))
 	m.backpressure = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "class_backpressure_total",
-		Help: "Requests that were rejected because a limit of their class was reached, by the limit: requests, raw_isl_tokens or cached_tokens.",
+		Help: "Requests rejected because a limit of their class was reached, by the limit: requests, raw_isl_tokens or cached_tokens.",
 	}, append(byClass, "reason"))
 	m.wait = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "weir", Name: "class_queue_wait_seconds",
-		Help:    "Time in the queue of requests that waited in a class, with any outcome.",
+		Help:    "Time in the queue of requests that waited in a class, whatever their outcome.",
 		Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300},
 	}, []string{"class"})
 	m.known.bound(limit)

@@ -16,13 +16,13 @@ func newFlowHistory(flows *flowMetrics) *flowHistory {
 	}
 	return &flowHistory{
 		flows:    flows,
-		served:   desc("served_cost_total", "Cost of the requests dispatched, by flow, as charged then: with cost: tokens, the estimates."),
+		served:   desc("served_cost_total", "Cost of the requests dispatched, by flow, as charged at dispatch: with cost: tokens, the estimates."),
 		waiting:  desc("queue_length", "Requests of a flow that wait in the queue now."),
 		inFlight: desc("in_flight", "Requests of a flow that are dispatched and not complete."),
-		requests: desc("requests_total", "Requests of a flow that have ended, served or not; flow is empty where it was not yet known."),
+		requests: desc("requests_total", "Requests of a flow that have ended, served or not; flow is empty if it was not yet known."),
 		rejections: desc("rejections_total",
-			"Requests of a flow that were not served, by how they ended; flow is empty where it was not yet known.", "outcome"),
-		tokens: desc("tokens_total", "Tokens that the answers to a flow's requests have reported: input, output, and the part of the input that was "+
+			"Requests of a flow that were not served, by outcome; flow is empty if it was not yet known.", "outcome"),
+		tokens: desc("tokens_total", "Tokens reported by the answers to a flow's requests: input, output, and the part of the input that was "+
 			"cached.", "model", "kind"),
 	}
 }

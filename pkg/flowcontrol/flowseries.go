@@ -22,15 +22,15 @@ type flowMetrics struct {
 func (m *flowMetrics) init(limit int) {
 	m.actual = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "flow_actual_cost_total",
-		Help: "Real cost of a flow's requests that have ended, where it became known.",
+		Help: "Real cost of a flow's requests that have ended, if it became known.",
 	}, []string{"flow"})
 	m.wrong = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "flow_misestimated_cost_total",
-		Help: "How much the same requests were charged too much (direction over) or too little (under) at dispatch.",
+		Help: "Overcharge (direction over) or undercharge (under) of the same requests at dispatch.",
 	}, []string{"flow", "direction"})
 	m.wait = prometheus.NewSummaryVec(prometheus.SummaryOpts{
 		Namespace: "weir", Name: "flow_queue_wait_seconds",
-		Help: "Time in the queue of a flow's requests that waited there, with any outcome, observed at their end.",
+		Help: "Time in the queue of a flow's requests that waited, whatever their outcome, observed at their end.",
 	}, []string{"flow"})
 	m.known.bound(limit)
 	m.known.strict = true

@@ -58,11 +58,11 @@ func newMetrics(c *RequestQueueController) *metrics {
 	m := &metrics{
 		controller: c,
 		requests: counter("requests_total",
-			"Requests by how they ended; each request is counted once.", "outcome"),
+			"Ended requests by outcome; each request is counted once.", "outcome"),
 		length: gauge("queue_length", "Requests that wait in the queue now."),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "weir", Name: "queue_latency_seconds",
-			Help: "Time in the queue of requests that waited there, observed at their end; success: dispatched and " +
+			Help: "Time in the queue of requests that waited, observed at their end; success: dispatched and " +
 				"answered with a status below 500. Bypasses are not observed.",
 			Buckets: []float64{
 				.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120,
@@ -74,9 +74,9 @@ func newMetrics(c *RequestQueueController) *metrics {
 		expired: counter("requests_expired_total",
 			"Requests whose TTL passed in the queue.", byModel...),
 		cancelled: counter("requests_cancelled_total",
-			"Requests whose client went away, or whose deadline passed, before dispatch.", byModel...),
+			"Requests whose client disconnected, or whose deadline passed, before dispatch.", byModel...),
 		pushErrors: counter("queue_push_errors_total",
-			"Requests that the queue did not take.", append(byModel, "error_type")...),
+			"Requests that the queue refused.", append(byModel, "error_type")...),
 		tiers:    newTierMetrics(),
 		accounts: newAccounts(c),
 	}

@@ -53,7 +53,7 @@ var (
 	ErrBadRequest = errors.New("flowcontrol: malformed request")
 	ErrTooLarge   = errors.New("flowcontrol: request too large")
 	// ErrBodyTimeout means that the request's body was not complete in time.
-	ErrBodyTimeout = errors.New("flowcontrol: the body was not whole in time")
+	ErrBodyTimeout = errors.New("flowcontrol: the body was not complete in time")
 	// ErrNoMemory means that the bodies held use up their memory.
 	ErrNoMemory = errors.New("flowcontrol: no memory for another body")
 	// ErrUnknownModel means that all known endpoints list models, and none, ready or not, lists this one.

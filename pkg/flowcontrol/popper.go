@@ -75,7 +75,7 @@ func (c *RequestQueueController) wakePopper() {
 func (c *RequestQueueController) popOnce() {
 	now := time.Now()
 	if failure := c.advance(now); failure != nil {
-		c.log.Error(failure, "a decision failed; its request is tried again, and ended at the second failure")
+		c.log.Error(failure, "a decision failed; Weir tries its request again, and ends it at the second failure")
 	}
 }
 

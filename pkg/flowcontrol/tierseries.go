@@ -21,11 +21,11 @@ func newTierMetrics() tierMetrics {
 		known: &sync.Map{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "weir", Name: "tier_requests_total",
-			Help: "Requests that were offered to a tier, by how they ended.",
+			Help: "Requests offered to a tier, by outcome.",
 		}, []string{"tier", "outcome"}),
 		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "weir", Name: "tier_queue_wait_seconds",
-			Help:    "Time in the queue of requests that waited there, with any outcome.",
+			Help:    "Time in the queue of requests that waited in a tier, whatever their outcome.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300},
 		}, []string{"tier"}),
 	}

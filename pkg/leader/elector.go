@@ -140,7 +140,7 @@ func (e *Elector) giveUp(ctx context.Context) {
 		lease, err := e.put(ctx, write)
 		if err == nil {
 			e.election.saw(time.Now(), lease)
-			e.log.Info("gave up the Lease: this replica leads until another one does")
+			e.log.Info("released the Lease: this replica leads until another one does")
 			return
 		}
 		e.note(err)
@@ -250,7 +250,7 @@ func (e *Elector) note(err error) {
 	}
 	switch e.failure.note(err) {
 	case failureNew:
-		e.log.Error(err, "the Lease of the leader cannot be read or written: nothing changes until it can", "leads", e.told)
+		e.log.Error(err, "the Lease of the leader cannot be read or written: the roles of replicas stay until it can", "leads", e.told)
 	case failureOver:
 		e.log.Info("the Lease of the leader can be read and written again")
 	case failureKnown:

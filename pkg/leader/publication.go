@@ -159,7 +159,7 @@ func (p *Publication) step(ctx context.Context, aim aim) (reached bool, err erro
 		entries = []discoveryv1.Endpoint{}
 	}
 	if _, err = p.slice.Patch(ctx, endpointsPatch(read, entries)); err == nil {
-		p.log.Info("the Service of the leader leads elsewhere now", "here", aim == aimPublish)
+		p.log.Info("the Service of the leader points to another pod now", "here", aim == aimPublish)
 	}
 	return err == nil, err
 }

@@ -193,7 +193,7 @@ func (r *Replicas) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 		return nil, err
 	}
 	if more && !r.crowded {
-		r.log.Info("WARNING: the pool has more Leases of replicas than are read: the work of the others is not known",
+		r.log.Info("WARNING: the pool has more Leases of replicas than Weir reads: the stock of the others is unknown",
 			"label", PoolLabel+"="+r.pool, "read", maxReplicas)
 	}
 	r.crowded, r.own = more, nil
@@ -325,7 +325,7 @@ func (r *Replicas) forget(ctx context.Context) {
 		err := r.leases.Delete(ctx, &coordinationv1.Lease{ObjectMeta: id})
 		cancel()
 		if err == nil {
-			r.log.Info("deleted the Lease of a replica that is gone", "lease", id.Name)
+			r.log.Info("deleted the Lease of a vanished replica", "lease", id.Name)
 		} else if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			failed = err
 			break

@@ -87,7 +87,7 @@ func (e *explanation) result() (Explained, error) {
 	return Explained{Story: strings.Join(e.lines, "\n") + "\n", Record: e.record}, nil
 }
 
-var errUnknownRequest = errors.New("it is not in the recording: a request is named by its x-request-id, or by its number")
+var errUnknownRequest = errors.New("the recording has no such request: name it by its x-request-id or its number")
 
 // explanation watches a player for one request.
 type explanation struct {

@@ -96,7 +96,7 @@ type fileReader struct {
 
 // Errors of files.
 var (
-	errNoRecording = errors.New("this is no recording of this version of Weir (epp serves one at /debug/recording)")
+	errNoRecording = errors.New("not a recording of this version of Weir (epp serves one at /debug/recording)")
 	errTruncated   = errors.New("the recording is cut off")
 )
 
@@ -142,7 +142,7 @@ func (f *fileReader) segment() ([]byte, error) {
 		return nil, f.broken("it is of a kind that cannot be here")
 	}
 	if _, err := f.in.ReadByte(); err != io.EOF {
-		return nil, fmt.Errorf("the recording is broken: something follows its end")
+		return nil, fmt.Errorf("the recording is broken: data follow its end")
 	}
 	return nil, nil
 }

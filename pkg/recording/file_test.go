@@ -30,7 +30,7 @@ func TestFileHasItsOrder(t *testing.T) {
 		{"a second checkpoint", [][]byte{header, checkpoint, checkpoint, first, end}, "chunk 2 of the recording is broken"},
 		{"an unknown chunk", [][]byte{header, checkpoint, first, unknown, end}, "chunk 3 of the recording is broken: its kind is unknown"},
 		{"without an end", [][]byte{header, checkpoint, first, second}, "cut off"},
-		{"two ends", [][]byte{header, checkpoint, first, second, end, end}, "something follows its end"},
+		{"two ends", [][]byte{header, checkpoint, first, second, end, end}, "data follow its end"},
 	} {
 		changed := slices.Concat(line, bytes.Join(test.chunks, nil))
 		if _, err := d.replay(recording.Resum(changed)); err == nil || !strings.Contains(err.Error(), test.want) {

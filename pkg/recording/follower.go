@@ -137,7 +137,7 @@ func (f *follower) dropOne() (more bool, err error) {
 		return false, f.ring.err()
 	}
 	if err := f.player.play(segment); err != nil {
-		err = fmt.Errorf("recording: the recording has ended, since it could not be repeated: %w", err)
+		err = fmt.Errorf("recording: the recording has ended, because its decisions could not be repeated: %w", err)
 		f.ring.end(err)
 		return false, err
 	}

@@ -172,8 +172,8 @@ func TestBrokenFiles(t *testing.T) {
 		name, want string
 		text       []byte
 	}{
-		{"nothing", "no recording", nil},
-		{"another file", "no recording", []byte("GET / HTTP/1.1")},
+		{"nothing", "not a recording", nil},
+		{"another file", "not a recording", []byte("GET / HTTP/1.1")},
 		{"cut off", "cut off", text[:len(text)-5]},
 		{"without its end", "cut off", text[:len(text)-9]},
 		{"with something after its end", "broken", append(bytes.Clone(text), 1)},

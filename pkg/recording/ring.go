@@ -26,7 +26,7 @@ func taken(segment []byte) int { return len(segment) + segmentHead }
 var errEnded = errors.New("recording: it has been switched off")
 
 // errBehind is the error of a recording that ended because its follower was too slow.
-var errBehind = errors.New("recording: the follower did not keep pace, and the recording has ended")
+var errBehind = errors.New("recording: the recording has ended, because its follower was too slow")
 
 // ring holds the latest segments, the oldest first. It is safe for concurrent use.
 type ring struct {

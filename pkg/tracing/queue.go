@@ -40,14 +40,14 @@ func newQueue(cfg Config, exporter sdktrace.SpanExporter, log logr.Logger) *queu
 		cfg: cfg, exporter: exporter, log: log, spans: make(chan sdktrace.ReadOnlySpan, cfg.QueueSize),
 		batch: make([]sdktrace.ReadOnlySpan, 0, cfg.BatchSize),
 		exported: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_tracing_spans_exported_total", Help: "Spans that the collector has taken.",
+			Name: "weir_tracing_spans_exported_total", Help: "Spans that the collector has accepted.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weir_tracing_export_failures_total", Help: "Batches of spans that the collector has not taken, or not as a whole.",
+			Name: "weir_tracing_export_failures_total", Help: "Batches of spans that the collector did not accept completely.",
 		}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_tracing_spans_dropped_total",
-			Help: "Spans dropped by reason: queue-full (the collector was slower than they came) or export-failed (their batch failed).",
+			Help: "Spans dropped by reason: queue-full (the collector was too slow) or export-failed (the collector did not accept their batch).",
 		}, []string{"reason"}),
 	}
 	q.full, q.lost = q.dropped.WithLabelValues(queueFull), q.dropped.WithLabelValues(exportFailed)
@@ -135,12 +135,12 @@ func (q *queue) export(ctx context.Context) {
 		q.failures.Inc()
 		q.lost.Add(n)
 		if !q.fails {
-			q.log.Info("WARNING: spans are lost, because the collector does not take them", "endpoint", q.cfg.Endpoint, "error", err.Error())
+			q.log.Info("WARNING: spans are lost, because the collector does not accept them", "endpoint", q.cfg.Endpoint, "error", err.Error())
 		}
 	default:
 		q.exported.Add(n)
 		if q.fails {
-			q.log.Info("the collector takes spans again", "endpoint", q.cfg.Endpoint)
+			q.log.Info("the collector accepts spans again", "endpoint", q.cfg.Endpoint)
 		}
 	}
 	q.fails = err != nil

@@ -234,7 +234,7 @@ func TestHangupReloads(t *testing.T) {
 		wantServed(t, "after SIGHUP", without.send(ask{}))
 	}
 	expect.Eventually(t, "a line in the log", func() error {
-		if !strings.Contains(without.epp.Log.String(), "there is no file to read again") {
+		if !strings.Contains(without.epp.Log.String(), "no file to read again") {
 			return fmt.Errorf("the log is %s", without.epp.Log.String())
 		}
 		return nil

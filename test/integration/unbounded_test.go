@@ -29,7 +29,7 @@ func TestUnboundedStock(t *testing.T) {
 	s.listEndpoints()
 	s.listEndpoints(fmt.Sprintf("{ address: %q, slots: 1 }", s.models[0].Address()), fmt.Sprintf("{ address: %q }", s.models[1].Address()))
 	expect.True(t, "the warning", func() bool {
-		return strings.Contains(s.epp.Log.String(), "slotsPerBackend: unbounded: while a backend is ready no request waits")
+		return strings.Contains(s.epp.Log.String(), "slotsPerBackend: unbounded: while a backend is ready, requests wait only for a cap")
 	})
 	held := make([]*pending, all)
 	for i := range held {

@@ -136,7 +136,7 @@ func TestThePoolChanges(t *testing.T) {
 	w.pod("a", "10.0.0.1", true)
 	w.pod("b", "10.0.0.2", true, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "new"} })
 	e := w.epp("--pool-name=chat")
-	e.logs("there is no InferencePool of this name")
+	e.logs("the InferencePool does not exist")
 	e.ready(false)
 	e.wantMetric(`weir_pool_missing{pool="chat"}`, 1)
 	e.wantMetric(`weir_kubernetes_synced{pool="chat"}`, 0)
@@ -161,7 +161,7 @@ func TestThePoolChanges(t *testing.T) {
 	e.want("10.0.0.2:8000 (not ready)")
 	e.ready(true)
 	w.apply(pool)
-	e.logs("the InferencePool is there again")
+	e.logs("the InferencePool exists again")
 	e.want("10.0.0.1:8000")
 	e.wantMetric(`weir_pool_missing{pool="chat"}`, 0)
 }

@@ -96,7 +96,7 @@ func TestReadersOfTheMetrics(t *testing.T) {
 			t.Errorf("without the apiserver, %s: %d %.200q, want %d", what, status, text, c.status)
 		}
 	}
-	e.logs("cannot ask the apiserver about the reader of the metrics")
+	e.logs("cannot ask the apiserver who reads the metrics")
 	env.StartAPIServer(t)
 	expect.Eventually(t, "once the apiserver is back, it is asked again", func() error {
 		if status, text, _ := e.readMetrics("Bearer " + late); status != 403 {

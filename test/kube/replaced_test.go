@@ -75,6 +75,6 @@ func TestThePoolAndItsNamesAreReplacedUnseen(t *testing.T) {
 	proxy.end()
 	e.want("10.0.0.1:8001")
 	e.logs("THE INFERENCEPOOL WAS DELETED")
-	e.logs("the InferencePool is there again")
+	e.logs("the InferencePool exists again")
 	e.wantMetric(`weir_pool_missing{pool="chat"}`, 0)
 }

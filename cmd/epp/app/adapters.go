@@ -110,8 +110,8 @@ type adapterMetrics struct {
 }
 
 func newAdapterMetrics(p *Pool) *adapterMetrics {
-	return &adapterMetrics{p, prometheus.NewDesc("weir_adapter_placements_total", "Requests for LoRA adapters that were placed, by "+
-		"whether the engine was taken to have the adapter (there), had to load it (loaded), or had no place for it (replaced).",
+	return &adapterMetrics{p, prometheus.NewDesc("weir_adapter_placements_total", "Placed requests for LoRA adapters, by "+
+		"result: the engine had the adapter (there), had to load it (loaded), or had to replace another one (replaced).",
 		[]string{"result"}, nil)}
 }
 

@@ -27,11 +27,11 @@ type affinityMetrics struct {
 func newAffinityMetrics(index *prefix.Index) *affinityMetrics {
 	return &affinityMetrics{
 		index: index,
-		tokens: prometheus.NewDesc("weir_affinity_tokens_total", "Tokens of the prompts that scheduling.affinity has placed: "+
+		tokens: prometheus.NewDesc("weir_affinity_tokens_total", "Tokens of the prompts placed with scheduling.affinity: "+
 			"all (prompt), those expected in the cache of the best endpoint (best) and of the chosen one (chosen), and those that "+
 			"engines reported as cached (reported).", []string{"kind"}, nil),
-		distrusted: prometheus.NewDesc("weir_affinity_distrusted_total", "Times that the index of an endpoint was cleared and its "+
-			"limit halved, because its engine reported less than half of the cached tokens that were expected.", nil, nil),
+		distrusted: prometheus.NewDesc("weir_affinity_distrusted_total", "Number of times an endpoint's part of the index was cleared and its "+
+			"limit halved, because its engine reported less than half of the expected cached tokens.", nil, nil),
 		nodes:  prometheus.NewDesc("weir_affinity_nodes", "Blocks of prompts by endpoint that the index knows.", nil, nil),
 		blocks: prometheus.NewDesc("weir_affinity_blocks", "Different blocks of prompts that the index knows.", nil, nil),
 	}

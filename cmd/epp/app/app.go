@@ -117,7 +117,7 @@ func (a *App) wireFiles() error {
 	if a.files.Len() > 0 {
 		a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "weir_files_followed",
-			Help: "1 if changes of the files that Weir was given are seen, 0 if the system gives no watch and they are read at SIGHUP only.",
+			Help: "1 if Weir follows its files; 0 if the system grants no watch, and Weir reads them again only at SIGHUP.",
 		}, func() float64 {
 			if a.files.Err() != nil {
 				return 0
@@ -172,7 +172,7 @@ func (a *App) wireTLS() (credentials.TransportCredentials, error) {
 // Reload reads every followed file again and applies it. It returns immediately.
 func (a *App) Reload() {
 	if a.files.Len() == 0 {
-		a.log.Info("there is no file to read again: the configuration is made of the profile and the flags")
+		a.log.Info("no file to read again: the configuration comes from the profile and the flags")
 		return
 	}
 	a.files.Reread()

@@ -83,7 +83,7 @@ func (c *certificate) follow(files *datastore.Files) error {
 func (c *certificate) expiry() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "weir_tls_certificate_expiry_timestamp_seconds",
-		Help: "When the certificate of the ext_proc port expires, in seconds since 1970.",
+		Help: "Expiry of the certificate of the ext_proc port, in seconds since 1970.",
 	}, func() float64 { return float64(c.current.Load().Leaf.NotAfter.Unix()) })
 }
 

@@ -155,7 +155,7 @@ func TestValidateWithEndpoints(t *testing.T) {
 		code int
 		says []string
 	}{
-		{[]string{"--endpoints-file=" + endpoints}, 0, []string{`\"v2\": no endpoint lists it`, "critical 8 of 100; capacity 8", "valid (profile recommended)"}},
+		{[]string{"--endpoints-file=" + endpoints}, 0, []string{`\"v2\": no endpoint lists this model`, "critical 8 of 100; capacity 8", "valid (profile recommended)"}},
 		{[]string{"--endpoints=10.0.0.1:8000"}, 0, []string{"critical 64 of 100; capacity 64"}},
 		{[]string{"--endpoints-file=" + bad}, 1, []string{"--endpoints-file: " + bad, "endpoints[0].slot: unknown field"}},
 		{[]string{"--endpoints-file=" + dir + "/none"}, 1, []string{"--endpoints-file: ", "no such file"}},

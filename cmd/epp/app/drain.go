@@ -46,7 +46,7 @@ func (a *App) drain(work context.Context) {
 	case <-gone:
 	case <-work.Done():
 	case <-timeout.C:
-		a.log.Info("the drain timeout is over: ending the streams in flight, their answers go on unobserved",
+		a.log.Info("the drain timeout is over: ending the streams in flight; their answers continue without Weir",
 			"streams", a.streams.end())
 		waitUntil(work, answerTime, func() bool { return closed(gone) })
 	}

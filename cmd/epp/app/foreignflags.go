@@ -22,9 +22,9 @@ var foreignFlags = []struct {
 	boolean   bool
 }{
 	{"allow-experimental-plugins", "there are no plugins", true},
-	{"disable-endpoint-subset-filter", "the subset hint is left out with scheduling.filters in the configuration", true},
-	{"emit-endpoint-scores", "/debug/recording and weir explain say why an endpoint was picked", true},
-	{"enable-grpc-stream-metrics", "weir_extproc_streams is always there", true},
+	{"disable-endpoint-subset-filter", "scheduling.filters in the configuration can omit subset", true},
+	{"emit-endpoint-scores", "/debug/recording and weir explain show why an endpoint was picked", true},
+	{"enable-grpc-stream-metrics", "weir_extproc_streams always exists", true},
 	{"enable-multi-engine", recognised, true},
 	{"engine-label-key", recognised, false},
 	{"grpc-max-send-msg-size", "Weir's messages have no limit", false},
@@ -34,7 +34,7 @@ var foreignFlags = []struct {
 	{"refresh-prometheus-metrics-interval", "metrics are always up to date", false},
 	{"zap-devel", "the log's encoding is --zap-encoder", true},
 	{"zap-log-level", "the log's verbosity is --v", false},
-	{"zap-stacktrace-level", "errors that are defects have their stack", false},
+	{"zap-stacktrace-level", "errors that are defects include the stack", false},
 	{"zap-time-encoding", "times in the log are RFC 3339", false},
 }
 
@@ -49,17 +49,17 @@ var scrapeFlags = []struct {
 	{"cache-info-metric", "the metric with the labels block_size and num_gpu_blocks", textOf(func(c *scrape.Config) *string { return &c.Names.CacheInfo }), false},
 	{"kv-cache-usage-percentage-metric", "the used share of the KV cache", textOf(func(c *scrape.Config) *string { return &c.Names.CacheUsed }), false},
 	{"lora-info-metric", "the metric with the labels running_lora_adapters, waiting_lora_adapters and max_lora, in place of vllm:lora_requests_info", textOf(func(c *scrape.Config) *string { return &c.Names.Adapters }), false},
-	{"model-server-metrics-https-insecure-skip-verify", "true, the default: any certificate will do", func(c *scrape.Config, v string) (err error) {
+	{"model-server-metrics-https-insecure-skip-verify", "true, the default: accept any certificate", func(c *scrape.Config, v string) (err error) {
 		c.Insecure, err = strconv.ParseBool(v)
 		return err
 	}, true},
 	{"model-server-metrics-path", "--scrape-path", textOf(func(c *scrape.Config) *string { return &c.Path }), false},
-	{"model-server-metrics-port", "the port of the metrics, where it is another than the endpoint's", func(c *scrape.Config, v string) (err error) {
+	{"model-server-metrics-port", "the port of the metrics, if it differs from the endpoint's", func(c *scrape.Config, v string) (err error) {
 		c.Port, err = strconv.Atoi(v)
 		return err
 	}, false},
 	{"model-server-metrics-scheme", "http or https", textOf(func(c *scrape.Config) *string { return &c.Scheme }), false},
-	{"refresh-metrics-interval", "the time between two scrapes, here at least 1s", func(c *scrape.Config, v string) error {
+	{"refresh-metrics-interval", "the time between two scrapes, at least 1s", func(c *scrape.Config, v string) error {
 		d, err := time.ParseDuration(v)
 		c.Interval = max(d, time.Second)
 		return err
@@ -109,11 +109,11 @@ func (f *flags) helpForeign(w io.Writer) {
 	for _, flag := range scrapeFlags {
 		_, _ = fmt.Fprintf(w, "  --%s: %s\n", flag.name, flag.help)
 	}
-	_, _ = fmt.Fprint(w, "\nAccepted for the charts of llm-d and GIE, without a meaning here:\n")
+	_, _ = fmt.Fprint(w, "\nAccepted for the charts of llm-d and GIE, without effect:\n")
 	for _, flag := range foreignFlags {
 		_, _ = fmt.Fprintf(w, "  --%s: %s\n", flag.name, flag.why)
 	}
-	_, _ = fmt.Fprint(w, "\nRefused, because they protect something that this build lacks:\n")
+	_, _ = fmt.Fprint(w, "\nRefused, because Weir lacks the feature:\n")
 	for name, why := range refusedFlags {
 		_, _ = fmt.Fprintf(w, "  --%s: %s\n", name, why)
 	}
@@ -162,6 +162,6 @@ func (f *flags) warnForeign(log logr.Logger) {
 	}
 	if len(given) > 0 {
 		slices.Sort(given)
-		log.Info(warningPrefix+"these flags are of other endpoint pickers, and mean nothing here", "flags", strings.Join(given, ", "))
+		log.Info(warningPrefix+"these flags of other endpoint pickers have no effect", "flags", strings.Join(given, ", "))
 	}
 }

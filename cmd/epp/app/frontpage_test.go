@@ -54,7 +54,7 @@ func TestFrontPage(t *testing.T) {
 	}
 	for target, want := range map[string]string{
 		"/?refresh=-1": "refresh: must be from 0 to 3600", "/?refresh=x": "refresh: must be", "/?refresh=3601": "refresh: must be",
-		"/?flows=1001": `flows: "1001": must be from 0 to 1000`, "/?tenant=a": "tenant: no such parameter",
+		"/?flows=1001": `flows: "1001": must be from 0 to 1000`, "/?tenant=a": "tenant: unknown parameter",
 	} {
 		if w := asked(pages, http.MethodGet, target); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)

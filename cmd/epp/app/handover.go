@@ -39,14 +39,14 @@ func (r *replication) handOver(ctx context.Context, seeing, most time.Duration) 
 	}
 	begun := time.Now()
 	if !reached(ctx, succeeded) || replaced != nil && !reached(ctx, replaced) {
-		r.log.Info("no other replica leads: this one is not ready any more", "after", time.Since(begun).String())
+		r.log.Info("no other replica leads: this replica is no longer ready", "after", time.Since(begun).String())
 		r.metrics.leads(false)
 		if r.publication != nil {
 			await(r.publication.Withdraw(), resignTime)
 		}
 		return done
 	}
-	r.log.Info("another replica leads: this one is ready until proxies have seen that", "after", time.Since(begun).String(),
+	r.log.Info("another replica leads: this replica stays ready until proxies have noticed", "after", time.Since(begun).String(),
 		"seeing", seeing.String())
 	seen, cancelSeen := context.WithTimeout(ctx, seeing)
 	defer cancelSeen()

@@ -62,7 +62,7 @@ type tellings struct {
 func newHandshakes(c credentials.TransportCredentials, log logr.Logger) handshakes {
 	h := handshakes{c, log, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_tls_handshake_failures_total",
-		Help: "TLS handshakes of clients of the ext_proc port that failed, by reason.",
+		Help: "Failed TLS handshakes at the ext_proc port, by reason.",
 	}, []string{"reason"}), &tellings{failed: map[string]int{}, last: map[string]time.Time{}}}
 	for _, reason := range handshakeReasons {
 		h.failed.WithLabelValues(reason)

@@ -20,11 +20,11 @@ func (p *Pool) followEvents(cfg kvevents.Config, log logr.Logger) error {
 	}, []string{"event"})
 	clears := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_kv_events_clears_total",
-		Help: "Times that the index of prompts of an endpoint was cleared, because its engine has cleared its cache or events are missing.",
+		Help: "Number of times an endpoint's part of the index of prompts was cleared, because its engine has cleared its cache or events are missing.",
 	}, []string{"reason"})
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_kv_events_failures_total",
-		Help: "Connections to engines' publishers of KV events that failed, by reason.",
+		Help: "Failed connections to engines' publishers of KV events, by reason.",
 	}, []string{"reason"})
 	stored, removed := blocks.WithLabelValues("stored"), blocks.WithLabelValues("removed")
 	cleared, gaps := clears.WithLabelValues("cleared"), clears.WithLabelValues("gap")

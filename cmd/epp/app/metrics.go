@@ -19,7 +19,7 @@ func newRegistry() (*prometheus.Registry, ownMetrics) {
 	b := version.Info()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "weir_build_info",
-		Help: "The version and revision that this binary was made from; always 1.",
+		Help: "Version and revision of this binary; always 1.",
 		ConstLabels: prometheus.Labels{
 			"version": b.Version, "revision": b.Revision, "goversion": b.Go,
 		},
@@ -28,7 +28,7 @@ func newRegistry() (*prometheus.Registry, ownMetrics) {
 	own := ownMetrics{
 		configValid: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "weir_config_valid",
-			Help: "1 if the newest configuration is in use, 0 if it is invalid and defaults or an older one are.",
+			Help: "1 if the newest configuration is in use; 0 if it is invalid, and an older one or the profile's defaults are in use.",
 		}),
 		configReloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_config_reloads_total",

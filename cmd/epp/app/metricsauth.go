@@ -91,7 +91,7 @@ func (r *readers) refuse(request *http.Request) (status int, why string) {
 	}
 	reader, known, err := r.tokens.AuthenticateToken(request.Context(), token)
 	if err != nil {
-		r.log.Error(err, "cannot ask the apiserver about the reader of the metrics")
+		r.log.Error(err, "cannot ask the apiserver who reads the metrics")
 		return http.StatusServiceUnavailable, "the apiserver cannot be asked about the token"
 	}
 	if !known {

@@ -18,9 +18,9 @@ func newNameMetrics(n *naming) *nameMetrics {
 	}
 	return &nameMetrics{
 		naming:     n,
-		objectives: desc("objectives", "Objectives that are known by name, by where they come from.", "source"),
-		models:     desc("models", "Models that are known by name, by where their targets come from.", "source"),
-		unaccepted: desc("name_resources_unaccepted", "Resources of the pool that name objectives or models and are not in use, by kind.", "kind"),
+		objectives: desc("objectives", "Known objectives, by source.", "source"),
+		models:     desc("models", "Known models, by the source of their targets.", "source"),
+		unaccepted: desc("name_resources_unaccepted", "Refused resources of the pool that name objectives or models, by kind.", "kind"),
 	}
 }
 

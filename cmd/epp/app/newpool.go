@@ -40,7 +40,7 @@ func newPool(
 	p.index = prefix.New(prefix.DefaultConfig())
 	p.flow, p.naming.file = o.converted(d)
 	if a := &p.naming.file.Affinity; a.Mode != request.AffinityOff && a.Seed == "" {
-		p.log.Info("scheduling.affinitySeed is empty, so that all replicas compare alike: clients can make prompts that look alike and are not")
+		p.log.Info("scheduling.affinitySeed is empty, so that replicas hash alike: clients can build different prompts that look alike")
 	}
 	var named names.Names
 	p.streams, named = p.naming.merge(p.naming.file, names.Resources{})
@@ -84,7 +84,7 @@ func (p *Pool) openStore(cfg datastore.Config, log logr.Logger) error {
 	if cfg.File != "" {
 		file := prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "weir_endpoints_file_valid",
-			Help: "1 if the endpoints file is in use as it is, 0 if it is broken and the last good endpoints are.",
+			Help: "1 if the endpoints file is in use; 0 if it is broken, and the last good endpoints are in use.",
 		})
 		if err := register(p.registerer, file); err != nil {
 			return err

@@ -95,7 +95,7 @@ func (p *Pool) publish(published *scheduling.Snapshot) {
 	if routesByModel != p.streams.RoutesByModel || routesByNeeds != p.streams.RoutesByNeeds {
 		p.streams.RoutesByModel, p.streams.RoutesByNeeds = routesByModel, routesByNeeds
 		if err := p.server.SetConfig(p.streams); err != nil { // it was valid with the other value
-			p.log.Error(err, "following the models and capabilities of the endpoints")
+			p.log.Error(err, "cannot follow the models and capabilities of the endpoints")
 		}
 	}
 	p.prepared.Store(newPrepared(p.scheduler, published))

@@ -17,7 +17,7 @@ const (
 )
 
 // errEmpty refuses an emptied file: it is about to be written, or the disk was full. A file with all defaults has {}.
-var errEmpty = errors.New("the file is empty ({} stands for a profile's defaults)")
+var errEmpty = errors.New("the file is empty (write {} for the profile's defaults)")
 
 // configChanged is called with each new content of the file, and with the present content when the file is read again.
 // The first call has the present content. All calls come from one goroutine.
@@ -40,7 +40,7 @@ func (a *App) configChanged(text []byte, err error) {
 	case err != nil:
 		a.metrics.configValid.Set(0)
 		a.configuration.refuse(err)
-		a.log.Error(err, "THE NEW CONFIGURATION IS INVALID and not in use: the old one stays", "source", a.options.ConfigFile)
+		a.log.Error(err, "THE NEW CONFIGURATION IS INVALID and not in use: the old one stays in use", "source", a.options.ConfigFile)
 	case len(fields) == 0:
 		result = reloadUnchanged
 		a.metrics.configValid.Set(1)
@@ -84,7 +84,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 	}
 	a.configuration.use(d, time.Now())
 	for _, key := range config.AtNextStart(fields) {
-		a.log.Info("WARNING: configuration: " + key + ": the change counts from the next start on")
+		a.log.Info("WARNING: configuration: " + key + ": the change takes effect at the next start")
 	}
 	advise(&d, a.pool.endpoints(), a.options.HashFlowKeys, a.log)
 	return fields, nil
@@ -94,7 +94,7 @@ func (a *App) reload(text []byte) (fields []string, err error) {
 // end the stream with an error instead of too-large.
 func (a *App) capBody(d *config.Document) {
 	if most := int64(a.receiveLimit - messageMargin); d.Limits.MaxBodyBytes > most {
-		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond its limit at the start; "+
+		a.log.Info("WARNING: configuration: limits.maxBodyBytes cannot grow beyond its value at start; "+
 			"restart for more", "maxBodyBytes", d.Limits.MaxBodyBytes, "used", most)
 		d.Limits.MaxBodyBytes = most
 	}

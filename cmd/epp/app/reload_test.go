@@ -230,7 +230,7 @@ func TestReloadOnDemand(t *testing.T) {
 	o.Log, _ = newLogger(log, encoderConsole, 0)
 	without := start(t, o)
 	without.Reload()
-	if got := strings.Count(log.String(), "there is no file to read again"); got != 1 {
+	if got := strings.Count(log.String(), "no file to read again"); got != 1 {
 		t.Errorf("%d lines:\n%s", got, log.String())
 	}
 }

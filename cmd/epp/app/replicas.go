@@ -95,7 +95,7 @@ func (r *replication) elect(
 ) error {
 	leads(false)
 	if name := o.LeaderEndpointSlice; name != "" && (o.Pod.Name == "" || o.Pod.UID == "" || o.Pod.IP == "") {
-		log.Info("WARNING: POD_NAME, POD_UID or POD_IP is not set: the leader cannot be entered in the EndpointSlice", "endpointSlice", name)
+		log.Info("WARNING: POD_NAME, POD_UID or POD_IP is not set: the leader cannot enter itself in the EndpointSlice", "endpointSlice", name)
 	} else if name != "" {
 		me.Address = o.Pod.IP
 		slice, err := leader.NewSlice(connection, r.namespace, name)
@@ -171,16 +171,16 @@ func newReplicationMetrics(p *Pool) *replicationMetrics {
 	return &replicationMetrics{
 		foreign: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "weir_foreign_stock",
-			Help: "Requests that other replicas, or earlier processes of this one, have in flight at the ready endpoints, by their " +
+			Help: "Requests in flight of other replicas, or of earlier processes of this one, at the ready endpoints, by their " +
 				"records. They count as stock here.",
 		}, func() float64 { return float64(p.foreignTotal.Load()) }),
 		tokens: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "weir_foreign_stock_tokens",
-			Help: "The tokens of the stock that these requests take, where tokens are bounded there and here.",
+			Help: "Tokens of the stock that these requests hold, if both replicas bound tokens.",
 		}, func() float64 { return float64(p.foreignTokens.Load()) }),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_lease_failures_total",
-			Help: "Requests to the apiserver that failed: for the election, for the records of replicas, or " +
+			Help: "Failed requests to the apiserver: for the election, for the records of replicas, or " +
 				"to publish the leader.",
 		}, []string{"of"}),
 	}

@@ -26,7 +26,7 @@ func (p *Pool) scrape(cfg scrape.Config, log logr.Logger) error {
 	}
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weir_scrape_failures_total",
-		Help: "Scrapes of model servers' metrics that failed, by reason.",
+		Help: "Failed scrapes of model servers' metrics, by reason.",
 	}, []string{"reason"})
 	for _, reason := range scrape.Reasons {
 		failures.WithLabelValues(string(reason))

@@ -32,7 +32,7 @@ type tailReader struct {
 	lines    chan extproc.Ended // closed: it was dropped
 }
 
-var errManyReaders = errors.New("eight others read the tail already")
+var errManyReaders = errors.New("the tail already has eight readers")
 
 // join adds a reader.
 func (t *tail) join(r *tailReader) error {

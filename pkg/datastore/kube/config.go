@@ -80,7 +80,7 @@ func checkPorts(ports []int) error {
 			return fmt.Errorf("%d: must be from 1 to 65535", port)
 		}
 		if seen[port] {
-			return fmt.Errorf("%d: must be there only once", port)
+			return fmt.Errorf("%d: must occur only once", port)
 		}
 		seen[port] = true
 	}

@@ -98,7 +98,7 @@ func (c *Cluster) informer(ctx context.Context, objects cache.Cache, f Following
 		}
 		if text := err.Error(); text != last && ctx.Err() == nil {
 			last = text
-			c.log.Info("WARNING: cannot follow this kind of object yet; the apiserver is asked again", "resource", f.Resource.String(),
+			c.log.Info("WARNING: cannot follow this kind of object yet; Weir asks the apiserver again", "resource", f.Resource.String(),
 				"reason", text)
 		}
 		if f.Lacking != nil && isLacking(err) {

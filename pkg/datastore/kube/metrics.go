@@ -21,7 +21,7 @@ func newMetrics() *metrics {
 			"1 while there is no InferencePool of the given name. The last known pods stay in use."),
 		missing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "weir_kubernetes_permission_missing",
-			Help: "1 for each permission that Weir needs in Kubernetes and lacks, 0 for each that it has.",
+			Help: "1 for each permission in Kubernetes that Weir lacks, 0 for each needed permission that it has.",
 		}, []string{"verb", "resource", "namespace"}),
 	}
 }

@@ -180,7 +180,7 @@ func (ps *permissions) answer(p Permission, allowed bool, reason string) {
 		series.Set(0)
 		if known.refused {
 			known.refused = false
-			ps.log.Info("the permission is there now", "verb", p.Verb, "resource", p.String(), "namespace", p.Namespace)
+			ps.log.Info("the permission is granted now", "verb", p.Verb, "resource", p.String(), "namespace", p.Namespace)
 		}
 	case !known.refused:
 		known.refused = true

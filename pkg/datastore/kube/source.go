@@ -133,7 +133,7 @@ func (s *Source) step(ctx context.Context, running *sync.WaitGroup) (complete bo
 // followPool follows the InferencePool until ctx is done.
 func (s *Source) followPool(ctx context.Context, synced func()) error {
 	complain := sync.OnceFunc(func() {
-		s.log.Info("WARNING: there is no InferencePool of this name; Weir is not ready until there is",
+		s.log.Info("WARNING: the InferencePool does not exist; Weir is not ready until it does",
 			"namespace", s.config.Namespace, "pool", s.config.Pool)
 	})
 	return s.cluster.Follow(ctx, Following{
@@ -178,7 +178,7 @@ func (s *Source) poolChanged(pool *kubeapi.InferencePool, synced func()) {
 	s.mu.Unlock()
 	s.cluster.metrics.poolMissing.Set(0)
 	if again {
-		s.log.Info("the InferencePool is there again", "namespace", s.config.Namespace, "pool", s.config.Pool)
+		s.log.Info("the InferencePool exists again", "namespace", s.config.Namespace, "pool", s.config.Pool)
 	}
 	if err != nil {
 		s.cluster.Tell(pool, "InvalidPool", err.Error()+"; it is not used")
@@ -198,6 +198,6 @@ func (s *Source) poolGone() {
 	s.found = false
 	s.mu.Unlock()
 	s.cluster.metrics.poolMissing.Set(1)
-	s.log.Error(nil, "THE INFERENCEPOOL WAS DELETED: its last pods are kept, and followed as before",
+	s.log.Error(nil, "THE INFERENCEPOOL WAS DELETED: Weir keeps and follows its last pods",
 		"namespace", s.config.Namespace, "pool", s.config.Pool)
 }

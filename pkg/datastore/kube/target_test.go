@@ -30,7 +30,7 @@ func TestTargetOf(t *testing.T) {
 		"spec.targetPorts: must be 1 to 8 ports ":                         poolOf(vllm, 1, 2, 3, 4, 5, 6, 7, 8, 9),
 		"spec.targetPorts: 0: must be from 1 to 65535":                    poolOf(vllm, 8000, 0),
 		"spec.targetPorts: 70000: must be from 1 to 65535":                poolOf(vllm, 70000),
-		"spec.targetPorts: 8000: must be there only once":                 poolOf(vllm, 8000, 8000),
+		"spec.targetPorts: 8000: must occur only once":                    poolOf(vllm, 8000, 8000),
 	} {
 		if _, err := targetOf(pool); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%v, want %s", err, want)
@@ -62,7 +62,7 @@ func TestConfigValidate(t *testing.T) {
 		},
 		{Config{Namespace: "a", Selector: "a==="}, []string{`Selector: "a===": must be a label selector`, "Ports: []: must be 1 to 8 ports"}},
 		{Config{Namespace: "a", Selector: " ", Ports: []int{8000}}, []string{"selects every pod"}},
-		{Config{Namespace: "a", Selector: "a", Ports: []int{8000, 8000}}, []string{"8000: must be there only once"}},
+		{Config{Namespace: "a", Selector: "a", Ports: []int{8000, 8000}}, []string{"8000: must occur only once"}},
 		{Config{Namespace: "a", Selector: "a", Ports: []int{65536}}, []string{"65536: must be from 1 to 65535"}},
 	} {
 		err := c.config.Validate()

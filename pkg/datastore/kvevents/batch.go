@@ -52,7 +52,7 @@ func (c *contents) batch(r *bufio.Reader, bytes uint64) (sum totals, err error) 
 		return sum, err
 	}
 	if top.kind != list || top.n < 2 {
-		return sum, errors.New("kvevents: a batch is no list of a time and events")
+		return sum, errors.New("kvevents: a batch must be a list of a time and events")
 	}
 	if err := d.skipNext(); err != nil { // the time
 		return sum, err
@@ -62,7 +62,7 @@ func (c *contents) batch(r *bufio.Reader, bytes uint64) (sum totals, err error) 
 		return sum, err
 	}
 	if events.kind != list {
-		return sum, errors.New("kvevents: the events of a batch are no list")
+		return sum, errors.New("kvevents: the events of a batch must be a list")
 	}
 	for range events.n {
 		e, err := c.event(&d)

@@ -130,8 +130,8 @@ func TestBatchWithoutRank(t *testing.T) {
 func TestBadBatches(t *testing.T) {
 	stored := func(more ...any) []byte { return batchOf(append(pairs{"type", "BlockStored"}, more...)) }
 	for want, raw := range map[string][]byte{
-		"is no list of a time":       pack(nil, "hello"),
-		"no list of a time":          pack(nil, list3(1.5)),
+		"must be a list of a time":   pack(nil, "hello"),
+		"a list of a time":           pack(nil, list3(1.5)),
 		"events of a batch":          pack(nil, list3(1.5, 3)),
 		"neither a table nor":        batchOf(7),
 		"has no type":                batchOf(list3()),

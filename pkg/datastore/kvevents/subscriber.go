@@ -174,7 +174,7 @@ func (s *Subscriber) follow(ctx context.Context, p *publisher) {
 		s.parts.Failed(reason)
 		if p.fails++; !p.warned {
 			p.warned = true
-			s.log.Info("WARNING: KV events of an endpoint cannot be read; it is tried again", "endpoint", p.endpoint, "publisher", address,
+			s.log.Info("WARNING: KV events of an endpoint cannot be read; Weir tries again", "endpoint", p.endpoint, "publisher", address,
 				"reason", string(reason), "error", err.Error())
 		}
 		if !pause(ctx, p.backoff(s.wait)) {

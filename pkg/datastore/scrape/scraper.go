@@ -368,6 +368,6 @@ func (s *Scraper) failed(t *target, url string, err error) {
 		return
 	}
 	t.warned = true
-	s.log.Info("WARNING: --scrape-path: the metrics of the endpoint cannot be read: only Weir's own requests count there, and its bound stays",
+	s.log.Info("WARNING: --scrape-path: the metrics of the endpoint cannot be read: Weir counts only its own requests there, and the bound stays",
 		"address", t.address, "url", url, "reason", string(reason), "error", err.Error())
 }

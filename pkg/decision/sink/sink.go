@@ -39,7 +39,7 @@ func New(cfg Config, log logr.Logger) *Sink {
 	s := &Sink{log: log, buffer: make(chan *decision.Record, mostRecords)}
 	s.result = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "weir", Name: "decision_records_total",
-		Help: "Decision records by result: written, dropped (the sink was slower than they came) or failed (it could not be written).",
+		Help: "Decision records by result: written, dropped (the sink was too slow) or failed (the file could not be written).",
 	}, []string{"result"})
 	s.written, s.dropped, s.failed = s.result.WithLabelValues("written"), s.result.WithLabelValues("dropped"), s.result.WithLabelValues("failed")
 	s.Reconfigure(cfg)
@@ -141,7 +141,7 @@ func (s *Sink) toFile(cfg *Config, line []byte) error {
 // fails logs the reason why the file could not be written, at most once in retryAfter.
 func (s *Sink) fails(err error) error {
 	s.tried = time.Now()
-	s.log.Error(err, "decisions.file cannot be written: its records are lost until it can")
+	s.log.Error(err, "decisions.file cannot be written: records are lost until it can")
 	return err
 }
 
