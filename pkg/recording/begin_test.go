@@ -9,7 +9,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/recording"
@@ -122,4 +124,41 @@ func TestRecordingBeginsUnderLoad(t *testing.T) {
 	}
 	stop()
 	work.Wait()
+}
+
+// The times of a machine have readings of the monotonic clock, which a replay has not. So a recording that begins after the
+// system's clock was set has the same verdicts at the same times nevertheless.
+func TestRecordingBeginsAfterTheClockWasSet(t *testing.T) {
+	defer func(was time.Time) { start = was }(start)
+	now := time.Now()
+	start = anHourBehind(now)
+	if now.Sub(start) != 0 || now.Round(0).Sub(start.Round(0)) != time.Hour {
+		t.Fatalf("%v and %v: the system's clock alone must differ", now, start)
+	}
+	const ttl = 10 * time.Second
+	d := newQuietDriverOf(t, func(c *dispatch.Config) { c.Queue.QueueTTL = ttl })
+	d.arriveAs("a", 1, "holder")
+	arrived := d.now.Sub(start)
+	d.arriveAs("a", 1, "waits")
+	d.now = now.Add(time.Second)
+	d.record(1<<20, nil)
+	for _, after := range []time.Duration{ttl - 1, ttl} {
+		d.now = now.Add(arrived + after)
+		d.recorder.Advance(d.now)
+		d.call(func() { d.machine.Advance(d.now) })
+	}
+	text := d.bytes()
+	if _, err := d.replay(text); err != nil {
+		t.Error(err)
+	}
+	if said, err := d.explain(text, "waits"); err != nil || !strings.Contains(said, "It ended as ttl-expired after 10s in the queue.") {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// anHourBehind returns the time as it would be if the system's clock were set an hour ahead afterwards.
+func anHourBehind(t time.Time) time.Time {
+	const seconds = 30 // the first bit of the seconds of a time with a monotonic reading
+	*(*uint64)(unsafe.Pointer(&t)) -= 3600 << seconds
+	return t
 }
