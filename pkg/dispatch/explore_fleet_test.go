@@ -129,9 +129,6 @@ func (f *fleet) below(p Placement, bound Bound, change int) bool {
 	return len(f.ready(p)) > 0
 }
 
-// Read does nothing: the exploration watches no first tokens.
-func (f *fleet) Read(*Reservation) {}
-
 // Regret is the whole prompt if the endpoint with the cached prompt is ready, but another one would be picked.
 func (f *fleet) Regret(p Placement, bound Bound, except *EndpointSet) (int64, bool) {
 	cached := p.(reach).cached()

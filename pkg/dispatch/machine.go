@@ -267,7 +267,9 @@ func (m *Machine) FirstByte(l *Lease) (goesOn bool) {
 	if w.stage == StageSent {
 		w.stage = StageStreaming
 		m.victims.remove(l)
-		m.placer.Read(&l.reservation)
+		if !m.busies { // by busy rules, a prompt counts until Prefilled: engines send headers before they read
+			m.placer.PromptRead(&l.reservation)
+		}
 	}
 	return w.stage != StageEnded || w.outcome != OutcomePreempted
 }

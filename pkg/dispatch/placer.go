@@ -58,9 +58,6 @@ type Placer interface {
 	PlaceAt(p Placement, e Endpoint) Reservation
 	// Release releases a reservation of p's, whose endpoints may have left the pool meanwhile.
 	Release(p Placement, r *Reservation)
-	// Read means that the first token has come, so the endpoint of the reservation has read the prompt. Only the first
-	// call has an effect, and none does while there are busy rules.
-	Read(r *Reservation)
 	// HasReady reports whether p's lane has a ready endpoint that is not in except.
 	HasReady(p Placement, except *EndpointSet) bool
 	// Known returns the number of endpoints of the pool, ready or not, that serve p's model, ignoring p's subset.
@@ -72,7 +69,7 @@ type Placer interface {
 	Busy(p Placement, rule int) bool
 	// TakeTurned appends to some the endpoints that have become busy or free, by any rule, since the last call.
 	TakeTurned(some []Endpoint) []Endpoint
-	// PromptRead notes that the endpoint of a reservation has read the prompt.
+	// PromptRead notes that the endpoint of a reservation has read the prompt. Only the first call has an effect.
 	PromptRead(r *Reservation)
 	// Meets reports whether p's lane has a ready endpoint that is in the set.
 	Meets(p Placement, set *EndpointSet) bool

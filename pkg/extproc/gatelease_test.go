@@ -17,8 +17,6 @@ import (
 // onePlace is a Placer of one endpoint that is always ready. Its other methods are not called.
 type onePlace struct{ flowcontrol.Placer }
 
-func (onePlace) Read(*scheduling.Reservation) {}
-
 func (onePlace) Place(flowcontrol.Placement, scheduling.Bound, *scheduling.EndpointSet) scheduling.Reservation {
 	return scheduling.Reserved(0)
 }

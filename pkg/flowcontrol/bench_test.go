@@ -201,8 +201,6 @@ func (d *desk) SetSignals(Endpoint, dispatch.Signals) bool { return true }
 
 func (d *desk) Held(Endpoint) int { return d.reserved }
 
-func (*desk) Read(*dispatch.Reservation) {}
-
 func (d *desk) Release(any, *dispatch.Reservation)                          { d.reserved-- }
 func (*desk) HasReady(Placement, *dispatch.EndpointSet) bool                { return true }
 func (*desk) Meets(Placement, *dispatch.EndpointSet) bool                   { return false }

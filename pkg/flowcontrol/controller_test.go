@@ -127,8 +127,6 @@ func (b *backends) PlaceAt(p Placement, e Endpoint) dispatch.Reservation {
 	return scheduling.Reserved(e)
 }
 
-func (b *backends) Read(*dispatch.Reservation) {}
-
 func (b *backends) Release(_ any, r *dispatch.Reservation) {
 	e := r.Endpoint()
 	b.reserved[e]--

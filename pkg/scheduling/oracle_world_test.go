@@ -356,7 +356,7 @@ func (w *world) release() {
 func (w *world) read() {
 	if len(w.held) > 0 {
 		i := w.r.IntN(len(w.held))
-		w.b.Read(&w.held[i])
+		w.b.PromptRead(&w.held[i])
 		w.o.unread[i] = 0
 	}
 }

@@ -4,13 +4,6 @@ package scheduling
 // that e has yet to read, of prompts whose first token will be seen. Weir does not guess first tokens: assuming half of
 // the true reading rate cost more than not counting the tokens.
 
-// Read is PromptRead without busy rules.
-func (b *Board) Read(r *Reservation) {
-	if len(b.busy) == 0 {
-		b.PromptRead(r)
-	}
-}
-
 // mostUnread is more than any endpoint can have to read.
 const mostUnread = 1 << 60
 

@@ -40,8 +40,8 @@ func TestPromptsThatAreBeingRead(t *testing.T) {
 		wantPlaced(t, b, watched(t, b, 100), BelowUpper, 1)
 	}
 	wantUnread(t, b, 10_000, 5000)
-	b.Read(&long)
-	b.Read(&long)
+	b.PromptRead(&long)
+	b.PromptRead(&long)
 	wantUnread(t, b, 0, 5000)
 	wantPlaced(t, b, watched(t, b, 100), BelowUpper, 0)
 	b.Release(&long)
@@ -72,7 +72,7 @@ func TestUnreadTokensOfEndpointsThatLeave(t *testing.T) {
 	b := poolOf(t, mustNew(t), both...)
 	first, second := b.PlaceAt(watched(t, b, 700), 0), b.PlaceAt(watched(t, b, 300), 0)
 	b.SetSnapshot(NewSnapshot(2, both[1:]))
-	b.Read(&second)
+	b.PromptRead(&second)
 	b.SetSnapshot(NewSnapshot(3, both))
 	wantUnread(t, b, 700, 0)
 	b.SetSnapshot(NewSnapshot(4, both[1:]))
@@ -93,8 +93,8 @@ func TestPrefillEnginesReadForOthers(t *testing.T) {
 	if got := [...]int64{b.spots[0].prompts, b.spots[1].prompts, b.unread}; got != [...]int64{500, 5000, 500} {
 		t.Fatalf("to read: %v", got)
 	}
-	b.Read(&apart)
-	b.Read(&short)
+	b.PromptRead(&apart)
+	b.PromptRead(&short)
 	taken := apart.Take(Prefilling)
 	if got := [...]int64{b.spots[0].prompts, b.spots[1].prompts, b.unread}; got != [...]int64{0, 5000, 0} {
 		t.Fatalf("to read: %v", got)
