@@ -25,8 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var leaseResource = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 
-// apiserver keeps Leases as the real one does, as far as this package can see: versions and UIDs, who loses a race,
-// selectors and pages, the times that it writes down. test/kube has the same stories with the real one.
+// apiserver keeps Leases like the real one, as far as this package can see: versions and UIDs, losers of races,
+// selectors and pages, recorded times. test/kube has the same tests with the real one.
 type apiserver struct {
 	mu      sync.Mutex
 	skew    time.Duration // of its clock
@@ -170,7 +170,7 @@ func (s *apiserver) update(l *coordinationv1.Lease) (*coordinationv1.Lease, erro
 	return s.replace(l)
 }
 
-// replace is an update by who holds mu.
+// replace is an update; the caller holds mu.
 func (s *apiserver) replace(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	old := s.leases[l.Name]
 	switch {
@@ -213,7 +213,7 @@ func (s *apiserver) write(l *coordinationv1.Lease, uid types.UID) *coordinationv
 	return l.DeepCopy()
 }
 
-// edit changes a Lease as somebody else would, who tries until no write of a replica has come between.
+// edit changes a Lease like another client, which retries until no replica's write has come between.
 func (s *apiserver) edit(t *testing.T, name string, change func(*coordinationv1.Lease)) {
 	t.Helper()
 	s.mu.Lock()
@@ -228,7 +228,7 @@ func (s *apiserver) edit(t *testing.T, name string, change func(*coordinationv1.
 	}
 }
 
-// remove deletes a Lease as somebody else would.
+// remove deletes a Lease like another client.
 func (s *apiserver) remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *apiserver) names() string {
 	return strings.Join(slices.Sorted(maps.Keys(s.leases)), " ")
 }
 
-// called returns how many requests with a verb have been answered.
+// called returns the number of answered requests with a verb.
 func (s *apiserver) called(verb string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// voter is a replica in a simulation: the pure election, a clock of its own, and a connection that may be cut. One without
-// an address is of an earlier version.
+// voter is a replica in a simulation: the pure election, its own clock, and a connection that may be cut. A replica
+// without an address is of an earlier version.
 type voter struct {
 	election
 	clock  time.Duration // what its clock is ahead of the true one
@@ -28,10 +28,10 @@ type voter struct {
 	held    time.Duration
 }
 
-// TestElectionSimulated lets replicas of two versions with wrong clocks, cut connections, kills, resignations,
-// deletions and forgers do random things for hours, and checks the promises of the package comment in true time. A
-// leader that resigns goes on until it reads its successor, and one of the earlier version is relieved by a replica of
-// the later one.
+// TestElectionSimulated runs replicas of two versions for hours, with wrong clocks, cut connections, kills,
+// resignations, deletions and forgers at random, and checks the promises of the package comment in true time. A leader
+// that resigns goes on until it reads its successor, and one of the earlier version is relieved by a replica of the
+// later one.
 func TestElectionSimulated(t *testing.T) {
 	const duration, retry = 15 * time.Second, 2 * time.Second
 	relieved, succeeded := 0, 0
@@ -72,7 +72,7 @@ func TestElectionSimulated(t *testing.T) {
 				t.Fatalf("seed %d: %s leads, and %s holds the Lease", seed, v.me.Pod, other)
 			}
 		}
-		// step is what Elector.act does.
+		// step does the same as Elector.act.
 		step := func(v *voter) {
 			if v.cut || v.gone {
 				v.unsure = v.unsure || v.cut
@@ -201,8 +201,8 @@ func TestElectionSimulated(t *testing.T) {
 	}
 }
 
-// A holder that could not renew the Lease because the apiserver was away gets its whole time again: an outage moves
-// nobody. A holder that is gone as well loses the Lease after that time.
+// A holder that could not renew the Lease because the apiserver was away gets its whole time again: an outage changes
+// no leader. A holder that has also gone loses the Lease after that time.
 func TestAnOutageIsNotCounted(t *testing.T) {
 	const duration, retry = 15 * time.Second, 2 * time.Second
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -229,8 +229,8 @@ func TestAnOutageIsNotCounted(t *testing.T) {
 	}
 }
 
-// A Lease that changes hands says since when and how often, whatever was in it, and nobody else is to choose its holder
-// (Kubernetes' coordinated election); one that is renewed says the same as before.
+// A Lease with a new holder states since when, and the number of changes, whatever its content was, and no other
+// component may choose its holder (Kubernetes' coordinated election). A renewed Lease states the same as before.
 func TestWhatTheLeaseSays(t *testing.T) {
 	now := epoch.Add(time.Hour)
 	for before, want := range map[int32]int32{0: 1, 3: 4, -5: 1, math.MaxInt32: math.MaxInt32} {

@@ -74,7 +74,7 @@ func (c *candidate) failures() int {
 	return c.failed
 }
 
-// leaderAndFollower starts anna, who leads, and bert, who has followed for a minute.
+// leaderAndFollower starts anna, the leader, and bert, a follower for a minute.
 func (s *apiserver) leaderAndFollower(t *testing.T) (leader, follower *candidate) {
 	t.Helper()
 	leader = s.candidate(t, anna)
@@ -108,8 +108,8 @@ var (
 
 var errAway = errors.New("connection refused")
 
-// The first to come leads and goes on leading; the other one follows. After SIGKILL the follower leads within the Lease's
-// duration and one retry period, and not before the duration is over.
+// The first replica leads and goes on leading; the other one follows. After a SIGKILL of the leader the follower leads
+// within the Lease's duration and one retry period, and not before the duration is over.
 func TestLeaderKilled(t *testing.T) {
 	for range 20 { // the moments within a retry period are random
 		synctest.Test(t, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestLeaderKilled(t *testing.T) {
 	}
 }
 
-// A leader that cannot reach the apiserver goes on leading for as long as nobody else does; the other one takes the Lease
-// if it can reach it, and then the first one follows as soon as it reads so.
+// A leader that cannot reach the apiserver leads on while no other replica does. If the other one can reach it, it
+// takes the Lease, and the first follows as soon as it reads that.
 func TestOutage(t *testing.T) {
 	for name, broken := range map[string]func(*client){
 		"refused": func(c *client) { c.away = errAway },
@@ -185,8 +185,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A leader of an earlier version, which does not publish itself, is relieved as soon as a replica that does is there; the
-// other way round nobody is.
+// A leader of an earlier version, which does not publish itself, is relieved as soon as a replica exists that does; the
+// converse never happens.
 func TestEarlierVersionIsRelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -210,7 +210,7 @@ func TestEarlierVersionIsRelieved(t *testing.T) {
 	})
 }
 
-// Replicas that were started together do not stay together: each looks a little early, at random.
+// Replicas started together do not stay in phase: each looks a little early, at random.
 func TestLooksAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -267,8 +267,8 @@ func TestOneOfMany(t *testing.T) {
 	})
 }
 
-// A container that is restarted after a crash of the leader has its Lease back at once: nobody else runs in its pod. A
-// pod of the same name with another UID is somebody else.
+// A container restarted after a crash of the leader has its Lease back at once: no other process runs in its pod. A pod
+// with the same name and another UID is a different replica.
 func TestRestartedContainer(t *testing.T) {
 	for uid, want := range map[string]bool{"u1": true, "another": false, "": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestRestartedContainer(t *testing.T) {
 	}
 }
 
-// Others' changes of the Lease change the leader only if they put another holder into it, or none.
+// Others' changes of the Lease change the leader only if they set another holder, or none.
 func TestEditedLease(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for name, test := range map[string]struct {
@@ -343,8 +343,8 @@ func TestEditedLease(t *testing.T) {
 	}
 }
 
-// A Lease that is deleted is made again by its holder, who leads all the time; nobody else uses the moment. If the holder
-// is dead, another one makes it when its time is over.
+// A deleted Lease is made again by its holder, which leads all the time; no other replica uses the moment. If the
+// holder is dead, another replica makes it when the holder's time is over.
 func TestDeletedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -376,7 +376,7 @@ func TestDeletedLease(t *testing.T) {
 	})
 }
 
-// A Lease whose holder has another duration is left to it for that one.
+// A Lease with another duration is left to its holder for that duration.
 func TestTheHoldersDurationCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()

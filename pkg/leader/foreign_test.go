@@ -25,7 +25,7 @@ func lease(name string, version int, text string) coordinationv1.Lease {
 
 func fresh(*coordinationv1.Lease) time.Duration { return 0 }
 
-// requests is what others have in flight at each of the endpoints, in requests.
+// requests returns others' requests in flight at each endpoint.
 func (f *foreign) requests(now time.Time, endpoints []Endpoint) (n []int) {
 	for _, h := range f.stock(now, endpoints) {
 		n = append(n, h.Requests)
@@ -33,7 +33,7 @@ func (f *foreign) requests(now time.Time, endpoints []Endpoint) (n []int) {
 	return n
 }
 
-// record is the text of a record: what a process with this boot ID has at endpoints.
+// record is the text of a record: the requests of a process with this boot ID at endpoints.
 func record(boot string, at map[string]int, earlier ...Earlier) string {
 	total := 0
 	for _, n := range at {
@@ -71,7 +71,7 @@ func TestFall(t *testing.T) {
 		t.Errorf("with nothing left there is a step at %v", at.Sub(epoch))
 	}
 
-	// The same record in a newer version of the Lease is no newer record; another one is.
+	// The same record in a newer version of the Lease is not a newer record; a different one is.
 	later := epoch.Add(30 * time.Second)
 	f.saw(later, []coordinationv1.Lease{lease("weir-x", 2, record("x", map[string]int{"a": 60, "b": 7}))}, fresh)
 	if got := f.requests(later, two); got[0] != 30 {
@@ -81,7 +81,7 @@ func TestFall(t *testing.T) {
 	if got := f.requests(later, two); got[0] != 50 || got[1] != 0 {
 		t.Errorf("after a newer record: %v", got)
 	}
-	// Without the Lease it falls on.
+	// Without the Lease it continues to fall.
 	f.saw(later.Add(time.Second), nil, fresh)
 	if got := f.requests(later.Add(30*time.Second), two); got[0] != 25 {
 		t.Errorf("30 s after the Lease went: %v", got)
@@ -105,7 +105,7 @@ func TestForeignAddsUp(t *testing.T) {
 	if got := fmt.Sprint(f.requests(epoch, endpoints)); got != "[5 5 0]" { // 1 + 8/2; 2 + 3
 		t.Error(got)
 	}
-	// Another replica's record says nothing of what this process has in flight.
+	// Another replica's record does not change this process's own requests in flight.
 	f.saw(epoch, []coordinationv1.Lease{
 		lease("weir-y", 3, record("y", map[string]int{"b": 3, "gone": 9}, Earlier{"me", 0, InFlight{Total: 7, ByEndpoint: map[string]int{"a": 7}}})),
 	}, fresh)
@@ -122,7 +122,7 @@ func TestForeignAddsUp(t *testing.T) {
 	}
 }
 
-// A record that is there when the reader comes counts by what is left at its age.
+// A record that exists when the reader starts counts with its rest at its age.
 func TestOldRecords(t *testing.T) {
 	endpoints := []Endpoint{{Key: "a", Bound: 1}}
 	for age, want := range map[time.Duration]int{
@@ -146,8 +146,8 @@ func TestOldRecords(t *testing.T) {
 	}
 }
 
-// How long a Lease has not changed counts from when it was written, not from when this process first saw it: else nobody
-// would delete it where replicas are restarted often. The own one is not deleted.
+// The time without a change of a Lease counts from its last write, not from this process's first sight of it: otherwise
+// it would never be deleted if replicas restart often. The own Lease is not deleted.
 func TestOldLeasesAreForgottenAtOnce(t *testing.T) {
 	f := newForeign(time.Minute, "me")
 	f.saw(epoch, []coordinationv1.Lease{lease("weir-x", 1, ""), lease("weir-own", 2, "")},
@@ -294,7 +294,7 @@ func TestLastInstants(t *testing.T) {
 	}
 }
 
-// A text that is no record is refused with the field, once, and counts as no newer record.
+// A text that is not a record is refused once, with the field, and does not count as a newer record.
 func TestGarbage(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "unexpected end",
@@ -336,13 +336,13 @@ func TestGarbage(t *testing.T) {
 			t.Errorf("%.60s: the last good record counts %d, want 30", text, got[0])
 		}
 	}
-	// A newer version of Weir may say more.
+	// A newer version of Weir may have further fields.
 	if _, err := decode(`{"boot":"b","total":3,"endpoints":{"a":3},"cost":{"a":17}}`); err != nil {
 		t.Error(err)
 	}
 }
 
-// However many processes a replica claims to have had, few are remembered.
+// Only a few earlier processes of a replica are remembered, however many it claims.
 func TestProcessesAreBounded(t *testing.T) {
 	f := newForeign(time.Minute, "me")
 	for i := range 1000 {
@@ -356,7 +356,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
-// Leases that are made and deleted all the time do not fill the memory, and those that are there stay known.
+// Leases made and deleted all the time do not fill the memory, and existing ones stay known.
 func TestReplicasAreBounded(t *testing.T) {
 	f := newForeign(time.Hour, "me")
 	stays := lease("weir-stays", 1, record("stays", map[string]int{"a": 7}))
@@ -395,7 +395,7 @@ func TestRefusalsAreShort(t *testing.T) {
 	}
 }
 
-// Whatever strangers write: no panic, no negative count, nothing left after the window, and no more than they claim.
+// Whatever others write: no panic, no negative count, nothing left after the window, and at most the claimed counts.
 func FuzzForeign(f *testing.F) {
 	f.Add(record("x", map[string]int{"a": 3}), int64(time.Second))
 	f.Add(`{"boot":"b","total":7}`, int64(time.Minute))
@@ -435,8 +435,8 @@ func FuzzForeign(f *testing.F) {
 	})
 }
 
-// The sum falls evenly also where each endpoint has few: a pool whose engines are full has room again before half of the
-// window is over.
+// The sum also falls evenly if each endpoint has few requests: a pool of full engines has room again before half of the
+// window.
 func TestTheSumFallsEvenly(t *testing.T) {
 	f := newForeign(time.Minute, "me")
 	at, endpoints := map[string]int{}, []Endpoint{}

@@ -69,21 +69,21 @@ func (s *oneSlice) put(entries []discoveryv1.Endpoint) {
 	s.slice.Endpoints, s.slice.ResourceVersion = entries, strconv.Itoa(s.version)
 }
 
-// empty does what an upgrade must not do.
+// empty empties the slice, which an upgrade must not do.
 func (s *oneSlice) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(nil)
 }
 
-// goes makes the apiserver be away, or there again.
+// goes makes the apiserver unreachable, or reachable again.
 func (s *oneSlice) goes(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away = away
 }
 
-// at names the pods that the slice leads to.
+// at returns the names of the slice's pods.
 func (s *oneSlice) at() (pods string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +113,8 @@ func (s *oneSlice) want(t *testing.T, pods, when string) {
 	}
 }
 
-// The slice leads to the leader alone: a successor takes the place of the last one, whether that one has handed over or is
-// gone without a word. Who hands over writes nothing more, and knows when he has been replaced.
+// The slice has only the leader: a successor replaces the last one, whether that one has handed over or is simply gone.
+// A leader that hands over writes nothing more, and learns when it has been replaced.
 func TestPublication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlice()
@@ -171,7 +171,7 @@ func TestPublicationIsKept(t *testing.T) {
 	})
 }
 
-// The slower of two writers reads again: it does not replace what it has not seen.
+// The slower of two writers reads again: it does not replace unseen content.
 func TestPublicationIsByVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlice()
@@ -186,8 +186,8 @@ func TestPublicationIsByVersion(t *testing.T) {
 	})
 }
 
-// A slice that is gone, or is not this replica's any more, holds nobody up who ends: a rollback takes it away. One that
-// cannot be read for a while does.
+// A slice that is gone, or no longer this replica's, does not delay an ending replica: a rollback removes it. An
+// unreadable slice does, for a while.
 func TestHandOverOfASliceThatIsGone(t *testing.T) {
 	resource := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
 	for name, refusal := range map[string]error{

@@ -17,7 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// teller is a replica that tells what it has in flight.
+// teller is a replica that reports its requests in flight.
 type teller struct {
 	*client
 	t        *testing.T
@@ -98,7 +98,7 @@ func (r *teller) has(inFlight map[string]int) {
 	r.inFlight = inFlight
 }
 
-// stock is what it counts at endpoints.
+// stock returns its foreign stock at endpoints.
 func (r *teller) stock(keys ...string) []int {
 	held := r.replicas.Stock(time.Now(), func() []Endpoint {
 		endpoints := make([]Endpoint, len(keys))
@@ -114,7 +114,7 @@ func (r *teller) stock(keys ...string) []int {
 	return got
 }
 
-// sees checks what it counts at the endpoints a and b.
+// sees checks its foreign stock at the endpoints a and b.
 func (r *teller) sees(a, b int, when string) {
 	r.t.Helper()
 	synctest.Wait()
@@ -124,7 +124,7 @@ func (r *teller) sees(a, b int, when string) {
 	}
 }
 
-// about is sees for what falls while the test waits.
+// about is sees for a stock that falls while the test waits.
 func (r *teller) about(low, high int, when string) {
 	r.t.Helper()
 	synctest.Wait()
@@ -133,8 +133,8 @@ func (r *teller) about(low, high int, when string) {
 	}
 }
 
-// Replicas know of each other's work within two retry periods; when one is killed its last record falls to 0 over the
-// window, and one that drains has told the last of its work.
+// Replicas know each other's work within two retry periods. After a kill the last record falls to 0 over the window; a
+// draining replica has reported the end of its work.
 func TestReplicasTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -204,7 +204,7 @@ func TestRestartedReplicas(t *testing.T) {
 	}
 }
 
-// A process that starts long after another one was killed counts none of it.
+// A process that starts long after a kill of another counts none of its requests.
 func TestYesterdaysRecord(t *testing.T) {
 	for _, skew := range []time.Duration{0, 25 * time.Hour, -25 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -328,7 +328,8 @@ func TestEditedRecords(t *testing.T) {
 	})
 }
 
-// Leases that nobody renews are deleted after a while: only those of this pool, and none that is renewed, however seldom.
+// Leases that are not renewed are deleted after a while: only those of this pool, and none that is renewed, however
+// rarely.
 func TestForgottenLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -394,7 +395,7 @@ func TestForgottenLeasesAreDeletedOnce(t *testing.T) {
 	})
 }
 
-// However many Leases claim to be replicas of the pool, few are read, and the own one is among them.
+// Only a few Leases are read, including the own one, however many claim to be replicas of the pool.
 func TestManyLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()

@@ -46,7 +46,7 @@ func TestResign(t *testing.T) {
 	}
 }
 
-// A follower that stops takes nothing from the leader.
+// A stopping follower does not affect the leader.
 func TestFollowerResigns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -62,7 +62,7 @@ func TestFollowerResigns(t *testing.T) {
 	})
 }
 
-// A Lease that the leader has just made again, and does not know of because the answer was lost, is given up as well.
+// If the leader has just made the Lease again, and the answer was lost, it gives up this Lease as well.
 func TestResignWhatWasWrittenUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -83,8 +83,8 @@ func TestResignWhatWasWrittenUnknown(t *testing.T) {
 	})
 }
 
-// While the apiserver is away nobody can succeed a leader that resigned: it leads on, for as long as its process lets it,
-// and gives the Lease up when the apiserver is back.
+// While the apiserver is away, a resigned leader can have no successor: it leads on as long as its process lets it, and
+// gives up the Lease when the apiserver is back.
 func TestResignInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()

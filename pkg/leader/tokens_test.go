@@ -9,7 +9,7 @@ import (
 )
 
 // Tokens are counted where their requests are, as the record lists them, or else in proportion: to the requests that it
-// lists, or to the endpoints' bounds. A record of an earlier version says nothing of them, and its requests count alone.
+// lists, or to the endpoints' bounds. A record of an earlier version has no tokens, and only its requests count.
 func TestTokensOfRecords(t *testing.T) {
 	endpoints := []Endpoint{{Key: "a", Bound: 3}, {Key: "b", Bound: 1}}
 	for what, test := range map[string]struct{ text, want, half string }{
@@ -44,8 +44,8 @@ func TestTokensAreHandedOn(t *testing.T) {
 	}
 }
 
-// Whatever valid records claim, and however many there are, at an endpoint counts no more than its bound, in both units;
-// and that falls evenly, so that the pool has room again as soon as after a leader that had left it full.
+// For any number of valid records with any claims, at most an endpoint's bound counts there, in both units. This falls
+// evenly, so the pool has room again as soon as after a leader that left it full.
 func TestRecordsCloseNoPool(t *testing.T) {
 	const all = `"total":1000000,"endpoints":{"a":1000000},"tokens":1099511627776,"endpointTokens":{"a":1099511627776}}`
 	endpoints := []Endpoint{{Key: "a", Bound: 4, Most: Held{4, 6000}}, {Key: "b", Bound: 4, Most: Held{4, 6000}}}
@@ -73,7 +73,7 @@ func TestRecordsCloseNoPool(t *testing.T) {
 	}
 }
 
-// However many old records there are beside a new one, an endpoint's bound falls as the new one does.
+// For any number of old records beside a new one, the count at an endpoint's bound falls like the new one.
 func TestOldRecordsDoNotHideANewOne(t *testing.T) {
 	endpoints := []Endpoint{{Key: "a", Bound: 1, Most: Held{4, 6000}}}
 	for _, says := range []string{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// affine is a request for a chat whose prompt is long enough for blocks.
+// affine is a chat request with a prompt long enough for blocks.
 func affine(a Affinity, more ...string) *sent {
 	s := &sent{cfg: DefaultConfig(), headers: chat(more...), mode: Buffered}
 	s.body = `{"model":"m","prompt_cache_key":"k1","messages":[{"role":"user","content":"` + strings.Repeat("hello ", 1000) + `"}]}`
@@ -21,7 +21,7 @@ func affine(a Affinity, more ...string) *sent {
 	return s
 }
 
-// Each mode reads what it compares, and nothing else; the body is needed only where that is in it.
+// Each mode reads only the parts that it compares, and needs the body only for parts in it.
 func TestAffinityReads(t *testing.T) {
 	for _, test := range []struct {
 		name                      string
@@ -53,7 +53,7 @@ func TestAffinityReads(t *testing.T) {
 	}
 }
 
-// A request that is no inference has nothing to compare, and requestBody: never is kept.
+// A request without inference has nothing to compare, and requestBody: never is respected.
 func TestAffinityAsksNoMore(t *testing.T) {
 	for name, change := range map[string]func(*sent){
 		"no inference": func(s *sent) { s.headers = headers(":method", "POST", ":path", "/tokenize", "x-team", "a") },
@@ -68,8 +68,8 @@ func TestAffinityAsksNoMore(t *testing.T) {
 	}
 }
 
-// Keys are equal for one model, one seed and, with scope flow, one flow; else they have nothing in common. A tenant then
-// learns nothing from how fast its prompt was read of the prompts of others.
+// Keys are equal for one model, one seed and, with scope flow, one flow; otherwise they have nothing in common. So the
+// speed at which its prompt is read tells a tenant nothing about others' prompts.
 func TestAffinityScope(t *testing.T) {
 	for _, mode := range []AffinityMode{AffinityPrefix, AffinitySession} {
 		read := func(a Affinity, team, model string) []uint64 {

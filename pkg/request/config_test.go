@@ -12,7 +12,7 @@ func TestDefaultConfigIsValid(t *testing.T) {
 	}
 }
 
-// Every problem is reported at once, each with its field, what it holds and what is wanted.
+// All problems are reported at once, each with its field, its value and the valid values.
 func TestValidateNamesEveryField(t *testing.T) {
 	two := 2
 	cfg := Config{
@@ -111,7 +111,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 }
 
-// The ends of ranges are inside.
+// The ends of ranges are valid.
 func TestEndsOfRanges(t *testing.T) {
 	for _, test := range []struct {
 		change func(*Limits)

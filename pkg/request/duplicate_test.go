@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// A trusted header comes from the gateway. If it comes twice, one of the two may be the client's, and nobody can tell
-// which, so the request is refused with the header's name. Of the class headers of SMG and Dynamo the first value
-// counts, as in those systems.
+// A trusted header comes from the gateway. If it comes twice, one of the two may be the client's, so the request is
+// refused with the header's name. Of the class headers of SMG and Dynamo the first value counts, as in those systems.
 func TestTwoHeadersAreRefused(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.FlowKey = []string{"header:x-tenant", "header:x-gateway-inference-fairness-id", "model"}

@@ -56,7 +56,7 @@ func TestClassOfAFamily(t *testing.T) {
 	}
 }
 
-// A model's classes replace the others whole; floors of 0 and 64 as the released service has them.
+// A model's classes replace all others; floors of 0 and 64 are as in the released service.
 func TestClassesOfAModel(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.PolicyClass = PolicyClass{Headers: []string{"x-class"}}
@@ -93,7 +93,7 @@ func TestClassesOfAModel(t *testing.T) {
 	}
 }
 
-// Without families a request's class stays as it names it, and one that names nothing has none.
+// Without families a request has the class that it names, or none.
 func TestClassWithoutFamilies(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.PolicyClass = PolicyClass{Headers: []string{"x-class"}}
@@ -112,7 +112,7 @@ func TestClassWithoutFamilies(t *testing.T) {
 	}
 }
 
-// Every mistake in families and buckets is told, with its field, of every ring.
+// Every mistake in families and buckets of every ring is reported with its field.
 func TestRingProblems(t *testing.T) {
 	for want, change := range map[string]func(*Config, *Ring){
 		`Ring.Buckets: must each have a class of every family: "uncached" has none in the family "batch"`: func(c *Config, _ *Ring) {

@@ -69,8 +69,8 @@ func TestOnlyNamedSynonymsAreRead(t *testing.T) {
 	}
 }
 
-// Requests without an identity have their model's flow, or share one. A tenant that is called anonymous is somebody else,
-// whose policy is not that of those without a name either.
+// Requests without an identity have their model's flow, or share one. A tenant called anonymous is different from
+// these, and has another policy.
 func TestAnonymous(t *testing.T) {
 	named := hashedFlow("anonymous")
 	for _, test := range []struct {
@@ -99,8 +99,8 @@ func TestAnonymous(t *testing.T) {
 
 func toOther(c *Config) { c.OtherTargets = []Target{{Name: "other", Weight: 1}} }
 
-// A tenant that is called like a flow of models is somebody else, whose policy stays its own; where there is no such flow,
-// and for any other name, a tenant is known by the name that it has.
+// A tenant with the name of a model's flow is different from it, and keeps its own policy. Without such a flow, and
+// with any other name, a tenant is known by its name.
 func TestNobodyClaimsAFlowOfModels(t *testing.T) {
 	shared := func(c *Config) { c.UnknownModels = UnknownModelsShared }
 	own := func(*Config) {}
@@ -195,7 +195,7 @@ func TestLongIdentitiesAreHashed(t *testing.T) {
 	}
 }
 
-// A flow is its tenant's, or is shared by all who have no tenant, or who ask for its model.
+// A flow is its tenant's, or is shared by all requests without a tenant, or for its model.
 func TestSharing(t *testing.T) {
 	for _, test := range []struct {
 		name    string

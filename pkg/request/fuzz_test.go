@@ -39,9 +39,9 @@ var trusted = []string{
 	"x-needs", "x-policy", "x-priority",
 }
 
-// FuzzRequest: whatever a client sends, reading does not panic, and says the same of the same request. A refusal names
-// the part that its sender can mend. A request that is not refused has a flow and a tier within its tenant's policy, and
-// no more than the limits.
+// FuzzRequest: for any input, reading does not panic, and gives the same result for the same request. A refusal names
+// the part that its sender can correct. Any other request has a flow and a tier within its tenant's policy, and is
+// within the limits.
 func FuzzRequest(f *testing.F) {
 	f.Add(":method POST :path /v1/chat/completions x-tenant vip x-class critical", `{"model":"m","messages":[{"content":"hi"}]}`, "", uint8(2), false, false)
 	f.Add(":method POST :path /v1/completions x-model m x-cost 5 x-deadline-ms 100", `{"model":"m","prompt":"hi","max_tokens":9}`, "-", uint8(4), false, false)
@@ -105,7 +105,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// pairs0 is an identity that the fuzzer chooses as well.
+// pairs0 is another identity chosen by the fuzzer.
 func pairs0(pairs []string) string {
 	if len(pairs) == 0 {
 		return ""
@@ -147,7 +147,7 @@ func checkValue(t *testing.T, q *Request, now time.Time) {
 	}
 }
 
-// checkEdits checks that the body with its edits names the target, and says else what it did.
+// checkEdits checks that the edited body names the target, and is otherwise unchanged.
 func checkEdits(t *testing.T, q *Request, content string) {
 	if body.IsForm(q.contentType) {
 		return

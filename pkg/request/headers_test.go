@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// Weir's own headers and those that it trusts never reach the model server. A destination that a client names does not
-// either.
+// Weir's own and trusted headers never reach the model server, nor does a client's destination.
 func TestControlHeaders(t *testing.T) {
 	s := sent{cfg: DefaultConfig(), headers: chat("x-gateway-model-name", "m", "x-gateway-destination-endpoint", "evil", "x-cost", "1",
 		"x-weir-queue-state", "1", "x-weir-new", "1", "x-weir-new", "2", "x-weird", "1", "x-weir-", "1", "x-llm-d-slo-ttft-ms", "5")}
@@ -25,7 +24,7 @@ func TestControlHeaders(t *testing.T) {
 	}
 }
 
-// A header that Weir does not read costs nothing, and the one that it reads a copy of its value.
+// A header that Weir does not read costs nothing; one that it reads costs a copy of its value.
 func TestHeadersThatAreNotRead(t *testing.T) {
 	cfg := DefaultConfig()
 	r := NewRules(&cfg)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// Hints of a body count where they are named, up to what is allowed; a header goes before them, whatever it says.
+// Hints of a body count if configured, up to the allowed values; any header goes before them.
 func TestHints(t *testing.T) {
 	const body = `{"model":"m","messages":[],"nvext":{"agent_hints":{"priority":50,"strict_priority":7,"osl":300,"latency_sensitivity":2.5}}}`
 	all := []string{"priority", "strict_priority", "osl", "latency_sensitivity"}
@@ -48,7 +48,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// The body is read for a hint that counts and that no header states; of requests without a prompt it is not.
+// The body is read for a counting hint without a header; the body of a request without a prompt is not.
 func TestHintsNeedTheBody(t *testing.T) {
 	for _, c := range []struct {
 		hints   []string

@@ -36,7 +36,7 @@ func TestUnknownModelsShareAFlow(t *testing.T) {
 	}
 }
 
-// A tenant is its own flow whatever model it asks for. If models name no flows, unknown models do not either.
+// A tenant is its own flow with any model. If models name no flows, unknown models do not either.
 func TestUnknownModelsOfTenants(t *testing.T) {
 	for _, test := range []struct {
 		key     []string
@@ -56,7 +56,7 @@ func TestUnknownModelsOfTenants(t *testing.T) {
 	}
 }
 
-// A target for all other models is that of models that are not configured, and makes none of them known.
+// A target for all other models applies to models that are not configured, and makes none of them known.
 func TestOtherModelsHaveATarget(t *testing.T) {
 	for model, want := range map[string]string{"configured": "configured/configured", "zz0": "unknown", "": "anonymous"} {
 		s := sent{cfg: DefaultConfig(), headers: chat("x-gateway-model-name", model)}
@@ -107,7 +107,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The name of a model has at most 1,024 bytes, wherever it stands.
+// The name of a model has at most 1,024 bytes, from any source.
 func TestLongModels(t *testing.T) {
 	long := strings.Repeat("m", MaxModelBytes+1)
 	for name, s := range map[string]sent{

@@ -2,7 +2,7 @@ package request
 
 import "testing"
 
-// The body is needed if and only if something in it is, and Envoy shows it before the destination is named.
+// The body is needed if and only if a part of it is, and Envoy shows it before the destination is named.
 func TestNeedsBody(t *testing.T) {
 	fair := func(c *Config) { c.FlowKey, c.RoutesByModel = []string{"header:x-team", "model"}, false }
 	rewrite := func(c *Config) { c.Models = []Model{{Name: "m", Targets: []Target{{Name: "m-v1", Weight: 1}}}} }

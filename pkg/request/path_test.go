@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A POST at a known path certainly runs a model, however the path is spelled and whatever the content type.
+// A POST at a known path certainly runs a model, in any spelling and with any content type.
 func TestInferencePaths(t *testing.T) {
 	tests := []struct {
 		method, path, contentType string
@@ -42,7 +42,7 @@ func TestInferencePaths(t *testing.T) {
 	}
 }
 
-// Operators have to know what queues.
+// Operators must know which requests queue.
 func TestDocsListTheInferencePaths(t *testing.T) {
 	page, err := os.ReadFile("../../docs/envoy.md")
 	if err != nil {

@@ -13,7 +13,7 @@ func TestCriticalitiesMapToTiers(t *testing.T) {
 	}
 }
 
-// Where a tier has the name of a criticality, requests name tiers by criticality too, and by nothing else.
+// If a tier has the name of a criticality, requests also name tiers by criticality, and only so.
 func TestRequestsNameCriticalities(t *testing.T) {
 	for _, test := range []struct {
 		tiers []Tier

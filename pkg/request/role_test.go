@@ -18,8 +18,8 @@ func campus(c *Config) {
 	}
 }
 
-// The first of these that names a role counts: the tenant's policy, the sources in their order, the default. An unknown role
-// is none. The role goes to the queue, and its tiers count for tenants whose policy has none.
+// The first of these that names a role counts: the tenant's policy, the sources in order, the default. An unknown role
+// counts as none. The role goes to the queue, and its tiers apply to tenants without tiers in their policy.
 func TestRole(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -65,8 +65,8 @@ func TestNoRoles(t *testing.T) {
 	}
 }
 
-// A request has a place for each header that the largest valid configuration names. One more in the flow's key and the sources
-// of roles together is refused.
+// A request has a place for each header of the largest valid configuration. One more header in the flow's key and the
+// sources of roles together is refused.
 func TestEveryHeaderHasAPlace(t *testing.T) {
 	s := sent{cfg: DefaultConfig()}
 	c := &s.cfg

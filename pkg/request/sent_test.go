@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sent is a request as a test sends it.
+// sent is a request sent by a test.
 type sent struct {
 	cfg       Config // empty: DefaultConfig
 	headers   []string
@@ -27,12 +27,12 @@ type sent struct {
 // headers returns names and values.
 func headers(pairs ...string) []string { return pairs }
 
-// chat returns the headers of a chat completion, and more.
+// chat returns the headers of a chat completion, and further ones.
 func chat(pairs ...string) []string {
 	return append([]string{":method", "POST", ":path", "/v1/chat/completions", "content-type", "application/json"}, pairs...)
 }
 
-// told is what the data plane says: metadata by namespace/path, and attributes by name.
+// told is the data plane's information: metadata by namespace/path, and attributes by name.
 type told map[string]string
 
 func (t told) Metadata(namespace string, path []string) string {
@@ -73,7 +73,7 @@ func (s *sent) read() (*Request, error) {
 	return q, err
 }
 
-// must is read for a request that is not refused.
+// must is read for a request that must not be refused.
 func (s *sent) must(t *testing.T) *Request {
 	t.Helper()
 	q, err := s.read()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The hint lists addresses, separated by commas. A hint without any refuses the request: it must not open the whole pool.
+// The hint lists addresses, separated by commas. A request with an empty hint is refused: the hint must not open the
+// whole pool.
 func TestSubset(t *testing.T) {
 	for list, want := range map[string][]string{
 		"10.0.0.1:8000": {"10.0.0.1:8000"}, " 10.0.0.1 ,, [::1]:8000,": {"10.0.0.1", "[::1]:8000"}, "": nil, " , ": nil,

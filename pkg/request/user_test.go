@@ -13,9 +13,9 @@ func org(c *Config) {
 	c.Levels = []Level{{Key: []string{"header:x-org", "model"}}, {Key: []string{"metadata:jwt/sub", "header:x-user"}}}
 }
 
-// The first source of the second level that has a value names the user, which goes to the queue under the flow of the first
-// level. A request without one is of the user "anonymous", and a user who is called so is known by a hash, as one is whose name is
-// too long to keep.
+// The first source of the second level that has a value names the user, which goes to the queue under the flow of the
+// first level. A request without a user has the user "anonymous". A user called so, or with a name too long to keep, is
+// known by a hash.
 func TestUser(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -53,7 +53,7 @@ func TestTwoUsersAreRefused(t *testing.T) {
 	}
 }
 
-// One level names flows as FlowKey does, and nothing goes to the queue under them.
+// One level names flows like FlowKey, and nothing goes to the queue under them.
 func TestOneLevel(t *testing.T) {
 	s := sent{cfg: DefaultConfig(), headers: chat("x-org", "a", "x-user", "u")}
 	org(&s.cfg)

@@ -84,7 +84,7 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// pool returns n backends that report nothing.
+// pool returns n backends without reports.
 func pool(n int) []Backend {
 	backends := make([]Backend, n)
 	for i := range backends {
@@ -112,7 +112,7 @@ func (l *Ledger) emptiest() (at BackendID) {
 	return at
 }
 
-// takeWhile takes leases while may allows it, at most n.
+// takeWhile takes at most n leases while may allows it.
 func takeWhile(l *Ledger, may func(*Ledger) bool, n int) (taken int) {
 	for taken < n && may(l) {
 		l.Take(&Lease{tokens: 1}, l.emptiest())
@@ -145,7 +145,7 @@ func TestFiveBypass(t *testing.T) {
 	checkLedger(t, l)
 }
 
-// With a ready backend and stock 0 a release is allowed whatever the bounds; without a backend, never.
+// With a ready backend and stock 0 a release is allowed with any bounds; without a backend, never.
 func TestWorkConservation(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.LowerBoundPerBackend = 0
@@ -164,7 +164,7 @@ func TestWorkConservation(t *testing.T) {
 	}
 }
 
-// Validate names every bad field at once.
+// Validate names all bad fields at once.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		config Config

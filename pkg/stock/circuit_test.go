@@ -52,7 +52,7 @@ func TestCircuit(t *testing.T) {
 	}
 }
 
-// A circuit that stays closed although its engine has failed often, because the flows may be to blame, is opened by no success.
+// If a circuit stays closed after many failures, because the flows may be to blame, a success does not open it.
 func TestASuccessOpensNothing(t *testing.T) {
 	var c Circuit
 	now := time.Unix(1000, 0)
@@ -69,7 +69,7 @@ func TestASuccessOpensNothing(t *testing.T) {
 	}
 }
 
-// Each failed trial doubles the time, up to 30 s, and answers to requests from before say nothing of it.
+// Each failed trial doubles the time, up to 30 s, and answers to earlier requests do not count.
 func TestCircuitWaitsLonger(t *testing.T) {
 	var c Circuit
 	now := time.Unix(1000, 0)
@@ -98,7 +98,7 @@ func TestCircuitWaitsLonger(t *testing.T) {
 	}
 }
 
-// The statuses that say something of an engine.
+// The statuses that count for an engine's circuit.
 func TestFailureOf(t *testing.T) {
 	for status, want := range map[int]Failure{
 		200: NoFailure, 400: NoFailure, 404: NoFailure, 422: NoFailure, 501: NoFailure, 429: HalfFailure, 500: FullFailure,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// told is a report, and whether a request waits that could go there.
+// told is a report, and whether a request for that backend waits.
 type told struct {
 	Report
 	Wanted bool
@@ -205,7 +205,7 @@ func TestLearnedAsksOnlyWhereItMayGrow(t *testing.T) {
 	says("just after it", 0, Report{Running: 64, Held: 64, Preemptions: 1})
 }
 
-// Silence ends what was in a row, and the bound stays.
+// Silence ends a series of reports, and the bound stays.
 func TestLearnedForgets(t *testing.T) {
 	l, now := NewLearned(64), time.Unix(1000, 0)
 	crowded := told{Report{Running: 16, Waiting: 48, Held: 64}, true}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Growth that only makes more wait inside is taken back at once, unless the bound has stood for 9 s: then the engine may be
-// reading long prompts, and the bound waits as long as any.
+// Growth that only makes more requests wait inside is reverted at once, unless the bound has stood for 9 s: then the
+// engine may be reading long prompts, and the bound waits as long as any.
 func TestGrowthThatStoodIsNotTakenBack(t *testing.T) {
 	for after, want := range map[time.Duration]int{patience - 1: 65, patience: 80} {
 		l, now := NewLearned(64), time.Unix(1000, 0)
