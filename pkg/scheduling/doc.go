@@ -48,8 +48,9 @@
 //
 //	tokens(e) >= upper(e)
 //
-// with the tokens of Weir's own requests there ([Board.AddTokens]) and other Weirs', so it exceeds the bound by less than the tokens of its last request, and an empty endpoint takes a request of any
-// size. The pool is below a bound in tokens while a ready endpoint is below its own ([Board.BelowTokens]).
+// with the tokens of Weir's own requests there ([Board.AddTokens]) and of other Weirs, so it exceeds the bound by less
+// than the tokens of its last request, and an empty endpoint takes a request of any size. The pool is below a bound in
+// tokens while a ready endpoint is below its own ([Board.BelowTokens]).
 //
 // # The comparison
 //
