@@ -15,7 +15,7 @@ func responseTrailers(e *Envoy, w Weir, report reporter) {
 	for _, u := range w.of(e, false) {
 		mode := u.config.GetProcessingMode()
 		if mode.GetResponseBodyMode() != extprocv3.ProcessingMode_NONE ||
-			mode.GetResponseTrailerMode() == extprocv3.ProcessingMode_SEND || u.overridden() {
+			mode.GetResponseTrailerMode() == extprocv3.ProcessingMode_SEND || u.overridden(len(w.of(e, true)) > 0) {
 			continue
 		}
 		found := mode.GetResponseTrailerMode().String()
@@ -26,15 +26,28 @@ func responseTrailers(e *Envoy, w Weir, report reporter) {
 	}
 }
 
-// overridden reports whether Envoy accepts the mode override in Weir's answers to request headers (ADR 0211). A list of
-// allowed modes may lack it.
-func (u use) overridden() bool {
-	switch u.config.GetProcessingMode().GetRequestBodyMode() {
+// overridden reports whether Envoy accepts the mode override in each of Weir's answers to request headers (ADR 0211). A
+// list of allowed modes has to have all of them: without the body, with it, and beside a gate also without the body and
+// the response headers.
+func (u use) overridden(gated bool) bool {
+	body := u.config.GetProcessingMode().GetRequestBodyMode()
+	switch body {
 	case extprocv3.ProcessingMode_BUFFERED, extprocv3.ProcessingMode_BUFFERED_PARTIAL, extprocv3.ProcessingMode_STREAMED:
-		return u.config.GetAllowModeOverride() && len(u.config.GetAllowedOverrideModes()) == 0
 	default:
 		return false
 	}
+	const none, send, skip = extprocv3.ProcessingMode_NONE, extprocv3.ProcessingMode_SEND, extprocv3.ProcessingMode_SKIP
+	return u.config.GetAllowModeOverride() && (len(u.config.GetAllowedOverrideModes()) == 0 ||
+		u.allows(none, skip, send) && u.allows(body, send, send) && (!gated || u.allows(none, skip, skip)))
+}
+
+// allows reports whether the list of allowed modes has this one, with response body NONE and response trailers. Envoy
+// compares all fields except the request headers' mode, each as it is written: DEFAULT is not SEND or SKIP.
+func (u use) allows(body extprocv3.ProcessingMode_BodySendMode, trailers, headers extprocv3.ProcessingMode_HeaderSendMode) bool {
+	return slices.ContainsFunc(u.config.GetAllowedOverrideModes(), func(m *extprocv3.ProcessingMode) bool {
+		return m.GetRequestBodyMode() == body && m.GetRequestTrailerMode() == trailers && m.GetResponseHeaderMode() == headers &&
+			m.GetResponseBodyMode() == extprocv3.ProcessingMode_NONE && m.GetResponseTrailerMode() == extprocv3.ProcessingMode_SEND
+	})
 }
 
 // bufferFilter checks that only whole requests reach Weir: by the buffer filter, or by ai_protocol_manager.
