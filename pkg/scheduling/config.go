@@ -3,6 +3,7 @@ package scheduling
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/weir-epp/weir/pkg/invalid"
 )
@@ -50,11 +51,15 @@ type Config struct {
 	PrefillTokens int64 `json:"prefillTokens"`
 }
 
-// DefaultConfig returns a configuration with every filter, Weir's own count, and rotation among equals.
+// DefaultConfig returns a configuration with every filter, Weir's own count, MindRouter's points for its policy, and
+// rotation among equals.
 func DefaultConfig() Config {
 	return Config{
-		Policy:    PolicyCost,
-		Points:    DefaultPoints(),
+		Policy: PolicyCost,
+		Points: Points{
+			Loaded: 100, Utilisation: 50, UtilisationUnknown: 25, Queue: 30, Throughput: 20, Latency: 40, LatencyUnknown: 20,
+			Priority: 10, QueueSlope: 500_000, Alpha: 300_000, Scale: 5 * time.Second,
+		},
 		Filters:   []string{FilterReady, FilterSubset, FilterModel},
 		TieBreak:  TieRotate,
 		Fallbacks: 0,

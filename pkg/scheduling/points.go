@@ -42,14 +42,6 @@ const (
 	longestAnswer = int64(24 * time.Hour / time.Microsecond)
 )
 
-// DefaultPoints are MindRouter's.
-func DefaultPoints() Points {
-	return Points{
-		Loaded: 100, Utilisation: 50, UtilisationUnknown: 25, Queue: 30, Throughput: 20, Latency: 40, LatencyUnknown: 20, Priority: 10,
-		QueueSlope: 500_000, Alpha: 300_000, Scale: 5 * time.Second,
-	}
-}
-
 func (p *Points) check(ps *invalid.Problems) {
 	for _, term := range []struct {
 		name  string

@@ -37,7 +37,7 @@ func utilised(percent int32) Signals {
 
 // The terms of MindRouter's score table, to the digits of its document.
 func TestPointsOfMindRouter(t *testing.T) {
-	p := DefaultPoints()
+	p := DefaultConfig().Points
 	const ms = 1000
 	points := func(n float64) int64 { return int64(n * Millionths) }
 	near := func(what string, got int64, want float64, digits int64) {
@@ -199,7 +199,7 @@ func TestPointsAgainstSums(t *testing.T) {
 			e.Priority = r.IntN(3) - 1
 			e.Models = []string{"a", "b"}
 		})
-		p := DefaultPoints()
+		p := DefaultConfig().Points
 		none := [][]string{nil, nil, {"a"}, {"b"}, {"a", "b"}}
 		state := make([][]string, n)
 		for range 400 {

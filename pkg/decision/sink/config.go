@@ -28,9 +28,6 @@ const (
 	MostBytes = 1 << 40
 )
 
-// DefaultConfig returns a sink in the log.
-func DefaultConfig() Config { return Config{Kind: Log, MaxBytes: 64 << 20} }
-
 // Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
 	var ps invalid.Problems

@@ -168,7 +168,7 @@ func TestReconfigure(t *testing.T) {
 	path := s.config.Load().Path
 	for i := range 100 {
 		if i == 50 {
-			s.Reconfigure(DefaultConfig())
+			s.Reconfigure(Config{Kind: Log, MaxBytes: MinBytes})
 		}
 		s.Put(record(i))
 	}
@@ -198,7 +198,7 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%v, want %s", err, test.want)
 		}
 	}
-	cfg := DefaultConfig()
+	cfg := Config{Kind: Log, MaxBytes: MinBytes}
 	if err := cfg.Validate(); err != nil {
 		t.Error(err)
 	}
