@@ -90,6 +90,12 @@ func TestHostileValues(t *testing.T) {
 		"a timeout below a profile's": {envoyGatewayOf + "config: { profile: smg-priority }\n", "gateway.envoyGateway.messageTimeout", "60s: must be above every queueTTL and queueTimeout, of which the longest is 300 s"},
 		"a TTL in snake case":         {envoyGatewayOf + "config: { fair_request_queue: { queue_ttl: 90s } }\n", "gateway.envoyGateway.messageTimeout", "is 90 s"},
 		"a TTL as an argument":        {envoyGatewayOf + "extraArgs: [ --queue-ttl=2m ]\n", "gateway.envoyGateway.messageTimeout", "is 120 s"},
+		"a TTL in two arguments":      {envoyGatewayOf + "extraArgs: [ --queue-ttl, 2m ]\n", "extraArgs/1", "'2m' does not match pattern"},
+		"the last of two TTLs":        {envoyGatewayOf + "extraArgs: [ --queue-ttl=1s, --queue-ttl=2m ]\n", "gateway.envoyGateway.messageTimeout", "is 120 s"},
+		"a profile as an argument":    {envoyGatewayOf + "extraArgs: [ --profile=smg-priority ]\n", "gateway.envoyGateway.messageTimeout", "is 300 s"},
+		"a pool as an argument":       {minimal + "extraArgs: [ --pool-name=a ]\n", "extraArgs", "--pool-name=a: is set already"},
+		"a variable of the chart's":   {minimal + "extraEnv: [ { name: POD_IP, value: a } ]\n", "extraEnv", "POD_IP: is set already"},
+		"a variable twice":            {minimal + "extraEnv: [ { name: A, value: a }, { name: A, value: b } ]\n", "extraEnv", "A: is set already"},
 		"a profile that preempts":     {minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { profile: smg-priority }\n", "config.tiers", "canPreempt must be false"},
 		"one tier of two that preempt": {
 			minimal + toGateway + "gateway: { provider: agentgateway }\nconfig: { profile: smg-priority, tiers: [ { name: system, canPreempt: false } ] }\n", "config.tiers", "interactive: canPreempt must be false",
@@ -124,5 +130,20 @@ func TestHostileValues(t *testing.T) {
 				t.Errorf("the error does not say %q of %q:\n%s", test.want, test.key, message)
 			}
 		})
+	}
+}
+
+// A variable of tracing that extraEnv has too is there once, with the value of extraEnv; the others stay.
+func TestExtraEnvGoesFirst(t *testing.T) {
+	text, err := template(t, minimal+"tracing: { enabled: true, endpoint: \"http://collector:4317\" }\nextraEnv: [ { name: OTEL_TRACES_SAMPLER, value: mine } ]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, n := range map[string]int{
+		"name: OTEL_TRACES_SAMPLER\n": 1, "value: mine\n": 1, "name: OTEL_SERVICE_NAME\n": 1, "name: OTEL_EXPORTER_OTLP_ENDPOINT\n": 1,
+	} {
+		if got := strings.Count(text, line); got != n {
+			t.Errorf("%q: %d times, want %d", line, got, n)
+		}
 	}
 }

@@ -46,8 +46,23 @@
 - --v={{ .Values.verbosity }}
 {{- end }}
 
-{{/* The environment of tracing, as a YAML list. */}}
+{{/* The environment of tracing without the names that extraEnv has, as a YAML list. */}}
 {{- define "weir.tracingEnv" -}}
+{{- $env := list }}
+{{- $given := list }}
+{{- range .Values.extraEnv }}
+{{- $given = append $given .name }}
+{{- end }}
+{{- range ternary (include "weir.tracingVariables" . | fromYamlArray) list .Values.tracing.enabled }}
+{{- if not (has .name $given) }}
+{{- $env = append $env . }}
+{{- end }}
+{{- end }}
+{{- toYaml $env }}
+{{- end }}
+
+{{/* The variables of tracing, as a YAML list. */}}
+{{- define "weir.tracingVariables" -}}
 - { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ .Values.tracing.endpoint | quote }} }
 - { name: OTEL_EXPORTER_OTLP_PROTOCOL, value: {{ .Values.tracing.protocol | quote }} }
 - { name: OTEL_TRACES_SAMPLER, value: {{ .Values.tracing.sampler | quote }} }

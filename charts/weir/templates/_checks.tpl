@@ -80,6 +80,13 @@
 {{- range (include "weir.args" . | fromYamlArray) }}
 {{- $own = append $own (first (splitList "=" .)) }}
 {{- end }}
+{{- $names := list "NAMESPACE" "POD_NAME" "POD_UID" "POD_IP" }}
+{{- range $v.extraEnv }}
+{{- if has .name $names }}
+{{- fail (printf "extraEnv: %s: is set already" .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
 {{- range $v.extraArgs }}
 {{- if has (first (splitList "=" .)) $own }}
 {{- fail (printf "extraArgs: %s: is set already, or set by a value of its own" .) }}

@@ -79,9 +79,21 @@ smg-priority:
   bulk: { queueTimeout: 5m }
 {{- end }}
 
+{{/* The last value of the argument "name" among "args"; empty without it. The schema has each argument in one element. */}}
+{{- define "weir.argument" -}}
+{{- $name := .name }}
+{{- $value := "" }}
+{{- range .args }}
+{{- if hasPrefix (print $name "=") . }}
+{{- $value = trimPrefix (print $name "=") . }}
+{{- end }}
+{{- end }}
+{{- $value }}
+{{- end }}
+
 {{/* The tiers of `config` over those of its profile, by name. With replaceTiers only tiers in the list are left. */}}
 {{- define "weir.tiers" -}}
-{{- $profile := index (include "weir.tiersOfProfiles" . | fromYaml) (.Values.config.profile | default "" | toString) | default dict }}
+{{- $profile := index (include "weir.tiersOfProfiles" . | fromYaml) (include "weir.argument" (dict "args" .Values.extraArgs "name" "--profile") | default .Values.config.profile | default "" | toString) | default dict }}
 {{- $tiers := eq (toString .Values.config.replaceTiers) "true" | ternary dict $profile }}
 {{- range .Values.config.tiers | default list }}
 {{- $tiers = set $tiers (toString .name) (mergeOverwrite (dict) (index $profile (toString .name) | default dict) .) }}
@@ -93,11 +105,7 @@ smg-priority:
 {{- define "weir.longestWait" -}}
 {{- $queue := .Values.config.fairRequestQueue | default .Values.config.fair_request_queue | default dict }}
 {{- $ttl := $queue.queueTTL | default $queue.queue_ttl | default "30s" }}
-{{- range .Values.extraArgs }}
-{{- if hasPrefix "--queue-ttl=" . }}
-{{- $ttl = trimPrefix "--queue-ttl=" . }}
-{{- end }}
-{{- end }}
+{{- $ttl = include "weir.argument" (dict "args" .Values.extraArgs "name" "--queue-ttl") | default $ttl }}
 {{- $longest := include "weir.longDuration" $ttl | int64 }}
 {{- range include "weir.tiers" . | fromYaml }}
 {{- if .queueTimeout }}
