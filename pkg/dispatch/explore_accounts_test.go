@@ -106,8 +106,8 @@ func (w *world) asksInTime() error {
 		return fmt.Errorf("%d wait, to be asked again: %t", w.queue.Len(), asks)
 	}
 	for _, s := range w.subjects {
-		if s.waits() && at.After(w.queue.Expires(&s.w.queued)) {
-			return fmt.Errorf("to be asked again %v behind the deadline of %v", at.Sub(w.queue.Expires(&s.w.queued)), s)
+		if s.waits() && w.queue.Expired(at.Add(-1), &s.w.queued) {
+			return fmt.Errorf("to be asked again in %v, after the deadline of %v", in, s)
 		}
 	}
 	if left, ok := w.queue.UntilStarvation(w.clock); ok && at.After(w.clock.Add(left)) {

@@ -220,7 +220,7 @@ func (w *world) verdictsAgree(own *subject) error {
 
 // isOverdue reports whether the request waits although it has expired, and someOverdue whether any does.
 func (w *world) isOverdue(s *subject) bool {
-	return s.waits() && !w.clock.Before(w.queue.Expires(&s.w.queued))
+	return s.waits() && w.queue.Expired(w.clock, &s.w.queued)
 }
 
 func (w *world) someOverdue() bool { return slices.ContainsFunc(w.subjects, w.isOverdue) }

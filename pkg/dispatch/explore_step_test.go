@@ -86,7 +86,7 @@ func (w *world) stepAgrees(g glance) error {
 		}
 	}
 	for _, s := range went {
-		if s.last == StageWaiting && !w.clock.Before(w.queue.Expires(&s.w.queued)) {
+		if s.last == StageWaiting && w.queue.Expired(w.clock, &s.w.queued) {
 			return fmt.Errorf("%v goes, and its time is over", s)
 		}
 	}

@@ -126,10 +126,8 @@ func (q *FairRequestQueue) Waited(now time.Time, r *Request) time.Duration {
 	return q.Since(now) - r.arrived
 }
 
-// Expires returns when the pushed r expires: at the end of its TTL or its client's own deadline, whichever is earlier.
-func (q *FairRequestQueue) Expires(r *Request) time.Time { return q.epoch.Add(r.due) }
-
-// Expired reports whether the pushed r has expired at now.
+// Expired reports whether the pushed r has expired at now: at the end of its TTL or its client's own deadline, whichever
+// is earlier.
 func (q *FairRequestQueue) Expired(now time.Time, r *Request) bool { return q.Since(now) >= r.due }
 
 // TTLOver reports whether the TTL of the pushed r has ended at now, no later than its client's own deadline. For an

@@ -199,8 +199,8 @@ func (d *duel) compare() {
 		d.Fatalf("offered %d, queued %d, in flight %d, ended %d", d.offered, queued, len(d.popped), d.ended)
 	}
 	for _, w := range d.o.waiting {
-		if !w.r.Queued() || d.q.Arrived(w.r) != w.arrived || d.q.Expires(w.r) != w.expires {
-			d.Fatalf("request %d: queued %t, arrived %v, expires %v; want %+v", w.seq, w.r.Queued(), d.q.Arrived(w.r), d.q.Expires(w.r), w)
+		if !w.r.Queued() || d.q.Arrived(w.r) != w.arrived || d.q.epoch.Add(w.r.due) != w.expires {
+			d.Fatalf("request %d: queued %t, arrived %v, expires %v; want %+v", w.seq, w.r.Queued(), d.q.Arrived(w.r), d.q.epoch.Add(w.r.due), w)
 		}
 	}
 	left, ok := d.q.UntilStarvation(d.now)
