@@ -102,7 +102,7 @@ func TestAsksForNoBodyOfWhatDoesNotStream(t *testing.T) {
 	}
 }
 
-// Of an event cut off by trailers, the received part goes on.
+// The received part of an event that trailers cut off goes on.
 func TestTrailersReleaseWhatIsHeld(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", askingForUsage, func(c *conversation) {
 		c.say(chat())
