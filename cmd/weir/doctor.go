@@ -26,8 +26,8 @@ const doctorUsage = `Usage:
 
 weir doctor compares Envoy's configuration with Weir's and reports known mistakes. It sends no request. ENVOY is a file, - for
 standard input, or the URL of an admin interface: a bootstrap as in config/envoy, /config_dump?include_eds, or the output of
-egctl x translate. Give the flags of your epp: --config-file and flags of single keys, --secure-serving, --endpoints or
---endpoints-file, --client-ca-file. docs/doctor.md has the table of the checks.
+egctl x translate. Give the flags of your epp: --config-file and flags of single keys, --grpc-port, --secure-serving,
+--endpoints or --endpoints-file, --client-ca-file. docs/doctor.md has the table of the checks.
 
 With --kubernetes it also asks the apiserver about the CRDs, permissions, pods, EndpointSlice and certificate of the Weir with
 these flags: --pool-name or --endpoint-selector, --pool-namespace, --ha-enable-leader-election, --leader-endpoint-slice.
@@ -188,6 +188,9 @@ func (f *doctorFlags) cluster(o app.Options) (doctor.Cluster, error) {
 func (f *doctorFlags) weir(options app.Options, document config.Document) (doctor.Weir, error) {
 	w := doctor.Weir{
 		Document: document, ClientCertificates: options.ClientCAFile != "", Endpoints: options.Endpoints, Clusters: f.clusters,
+	}
+	if f.epp.Given("grpc-port") {
+		w.Port = options.GRPCPort
 	}
 	if f.epp.Given("secure-serving") || options.CertPath != "" || options.ClientCAFile != "" {
 		w.TLS = &options.SecureServing

@@ -87,6 +87,14 @@ func envoyChecks() []Check {
 			envoy: tlsToWeir,
 		},
 		{
+			ID:    "port-to-weir",
+			Title: "Envoy's cluster of Weir has another port than Weir",
+			Why:   "No stream reaches this Weir: every request passes it in fail-open, and gets an error in fail-closed.",
+			Fix:   "Give the cluster's endpoint the port of --grpc-port.",
+			Harm:  []string{"TestNothingAtTheProcessorsPort"},
+			envoy: portToWeir,
+		},
+		{
 			ID:    "endpoint-only-in-weir",
 			Title: "Envoy lacks an endpoint that Weir has",
 			Why:   "When Weir picks it, the fallback policy sends the request elsewhere, past the bounds of that server.",

@@ -27,7 +27,7 @@ func shipped(t testing.TB, more string) Weir {
 		t.Fatal(err)
 	}
 	plain := false
-	return Weir{Document: d, TLS: &plain, Endpoints: servers}
+	return Weir{Document: d, Port: 9002, TLS: &plain, Endpoints: servers}
 }
 
 // rendered returns a shipped configuration, changed by edit, as JSON.
@@ -296,6 +296,14 @@ var traps = []trap{
 			"certificate_chain": map[string]any{"filename": "a"}, "private_key": map[string]any{"filename": "b"},
 		}}})),
 		where: "static_resources.clusters[0].transport_socket.typed_config.common_tls_context",
+	},
+	{
+		check: "port-to-weir", change: func(w *Weir) { w.Port = 19002 }, repair: func(w *Weir) { w.Port = 9002 }, line: "port_value: 19002",
+		where: "static_resources.clusters[0].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.port_value",
+	},
+	{ // another replica may listen elsewhere
+		check: "port-to-weir", change: func(w *Weir) { w.Port = 19002 }, repair: func(w *Weir) { w.Port = 19002 }, good: addReplica(19002),
+		where: "….port_value",
 	},
 	{
 		check: "endpoint-only-in-weir", change: func(w *Weir) { w.Endpoints = append(slices.Clip(servers), "10.0.0.9:8000") },

@@ -19,6 +19,17 @@ func setCluster(name, field string, value any) edit {
 	return func(b envoyrun.Bootstrap) error { set(b.Cluster(name), field, value); return nil }
 }
 
+// addReplica adds an endpoint to Weir's cluster.
+func addReplica(port int) edit {
+	return func(b envoyrun.Bootstrap) error {
+		locality := envoyrun.Object(b.Cluster(weir), "load_assignment")["endpoints"].([]any)[0].(map[string]any)
+		locality["lb_endpoints"] = append(locality["lb_endpoints"].([]any), map[string]any{"endpoint": map[string]any{
+			"address": map[string]any{"socket_address": map[string]any{"address": "127.0.0.1", "port_value": port}},
+		}})
+		return nil
+	}
+}
+
 func set(object map[string]any, field string, value any) {
 	if value == nil {
 		delete(object, field)

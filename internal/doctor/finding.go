@@ -87,6 +87,9 @@ func (w Weir) unknown(e *Envoy) []string {
 	if w.TLS == nil {
 		all = append(all, "TLS to Weir: --secure-serving was not given")
 	}
+	if w.Port == 0 {
+		all = append(all, "port of Weir: --grpc-port was not given")
+	}
 	if w.Endpoints == nil {
 		all = append(all, "endpoints: neither --endpoints nor --endpoints-file was given")
 	}

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -34,6 +36,41 @@ func tlsToWeir(e *Envoy, w Weir, report reporter) {
 				"tls_certificates: [{ certificate_chain: { filename: … }, private_key: { filename: … } }]")
 		}
 	}
+}
+
+// portToWeir checks that an endpoint of Weir's cluster has the port at which Weir listens. Others may be other replicas'.
+func portToWeir(e *Envoy, w Weir, report reporter) {
+	if w.Port == 0 {
+		return
+	}
+	for _, c := range w.processors(e) {
+		at, ports := c.ports()
+		if len(ports) > 0 && !slices.Contains(ports, uint32(w.Port)) {
+			report(at, fmt.Sprintf("%d, and Weir listens at %d (--grpc-port)", ports[0], w.Port), fmt.Sprintf("port_value: %d", w.Port))
+		}
+	}
+}
+
+// ports returns the ports of the cluster's endpoints, and the place of the first; none if they are not in the text.
+func (c *cluster) ports() (at Path, ports []uint32) {
+	for i, locality := range c.config.GetLoadAssignment().GetEndpoints() {
+		for j, lb := range locality.GetLbEndpoints() {
+			if socket := lb.GetEndpoint().GetAddress().GetSocketAddress(); socket.GetPortValue() != 0 {
+				if ports = append(ports, socket.GetPortValue()); len(ports) == 1 {
+					at = c.at.add("load_assignment", "endpoints", i, "lb_endpoints", j, "endpoint", "address", "socket_address", "port_value")
+				}
+			}
+		}
+	}
+	if ports != nil {
+		return at, ports
+	}
+	for _, e := range c.endpoints { // listed apart from the cluster
+		if ap, err := netip.ParseAddrPort(e.address); err == nil {
+			ports = append(ports, uint32(ap.Port()))
+		}
+	}
+	return c.listedAt, ports
 }
 
 // defaultPanic is Envoy's panic threshold, in percent: with fewer healthy hosts it uses all.

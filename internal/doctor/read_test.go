@@ -221,8 +221,8 @@ func TestUnknownTypes(t *testing.T) {
 func TestNotChecked(t *testing.T) {
 	text := rendered(t, "recommended", nil)
 	w := shipped(t, "")
-	w.TLS, w.Endpoints = nil, nil
-	if r := examine(t, text, w); len(r.Notes) != 2 || !strings.Contains(r.Notes[0], "--secure-serving") || !strings.Contains(r.Notes[1], "--endpoints") {
+	w.TLS, w.Port, w.Endpoints = nil, 0, nil
+	if r := examine(t, text, w); len(r.Notes) != 3 || !strings.Contains(r.Notes[0], "--secure-serving") || !strings.Contains(r.Notes[1], "--grpc-port") || !strings.Contains(r.Notes[2], "--endpoints") {
 		t.Errorf("%q", r.Notes)
 	}
 	if r := examine(t, rendered(t, "direct", nil), w); len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "no ext_proc") {

@@ -20,6 +20,8 @@ type Weir struct {
 	TLS *bool
 	// ClientCertificates means that Weir asks Envoy for a certificate.
 	ClientCertificates bool
+	// Port is the port of Weir's ext_proc server; 0: not known.
+	Port int
 	// Endpoints are the addresses of the model servers, ip:port; nil: not known.
 	Endpoints []string
 	// Unnamed are the Endpoints that Weir never names to an Envoy as a destination: prefill and encode engines.

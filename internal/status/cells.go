@@ -11,7 +11,7 @@ import (
 // The columns of each table, and the cells of a row.
 var (
 	TierColumns   = []string{"tier", "waiting", "in flight", "p50", "p90", "p99", "displaced", "promoted"}
-	EngineColumns = []string{"engine", "state", "fill", "in flight", "of", "rate/s", "fail/s", "service", "oldest", "kv"}
+	EngineColumns = []string{"engine", "state", "fill", "in flight", "waits", "rate/s", "fail/s", "service", "oldest", "kv"}
 	FlowColumns   = []string{"flow", "tier", "waiting", "since", "for", "in flight", "entitled", "attained", "rate/s", "reject/s"}
 	RejectColumns = []string{"rejected", "outcome", "flow", "tier", "model", "limit"}
 )
@@ -32,15 +32,15 @@ func (t *Tier) Cells() []string {
 
 // Cells returns the cells of an engine.
 func (e *Engine) Cells(rated bool) []string {
-	bound, cache := "-", "-"
+	inFlight, waits, cache := strconv.Itoa(e.InFlight+e.Foreign), "-", "-"
 	if e.Bound != nil {
-		bound = strconv.FormatFloat(*e.Bound, 'f', -1, 64)
+		inFlight += "/" + strconv.FormatFloat(*e.Bound, 'f', -1, 64)
 	}
 	if e.Metrics != nil {
-		cache = share(&e.Metrics.Cache)
+		waits, cache = strconv.Itoa(e.Metrics.Waiting), share(&e.Metrics.Cache)
 	}
 	return []string{
-		Plain(e.Address), e.State(), share(e.Fill), strconv.Itoa(e.InFlight + e.Foreign), bound, rate(&e.Answers, rated), rate(&e.Failures, rated),
+		Plain(e.Address), e.State(), share(e.Fill), inFlight, waits, rate(&e.Answers, rated), rate(&e.Failures, rated),
 		orDash(e.Service), orDash(e.Oldest), cache,
 	}
 }

@@ -40,7 +40,7 @@ func pool() *status.Document {
 		case 2:
 			e.Circuit, e.InFlight, e.Fill, e.Answers, e.Failures = "open", 0, new(0.), 0, .3
 		case 5:
-			e.Service, e.Oldest = 14.5, 62
+			e.Service, e.Oldest, e.Metrics.Waiting = 14.5, 62, 7
 		}
 		d.Engines = append(d.Engines, e)
 	}

@@ -55,6 +55,13 @@ var scenes = map[string]func(*Stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
+	// Envoy cannot find Weir at the port that it has, and a request that bypassed it runs until the end.
+	"passed": func(s *Stage) {
+		s.serve(modelsim.Fixed(4, time.Hour))
+		s.startEnvoy("recommended")
+		s.startEPP("--profile=recommended")
+		s.begin(1)
+	},
 	// The second model server answers 50 times slower than the first; both were picked.
 	"slow": func(s *Stage) { s.unlike(modelsim.Fixed(4, 50*engine.Engine.ServiceTime), 4) },
 	// The second model server answers 500 to everything, and Weir has noticed.

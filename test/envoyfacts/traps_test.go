@@ -23,6 +23,12 @@ import (
 // config/weir.yaml has it.
 func (e *proxy) wantTraps(t *testing.T, servers []string, ids ...string) {
 	t.Helper()
+	e.wantTrapsOf(t, doctor.Weir{Endpoints: servers}, ids...)
+}
+
+// wantTrapsOf is wantTraps for a Weir of which more is known.
+func (e *proxy) wantTrapsOf(t *testing.T, weir doctor.Weir, ids ...string) {
+	t.Helper()
 	text, err := os.ReadFile("../../config/weir.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +50,8 @@ func (e *proxy) wantTraps(t *testing.T, servers []string, ids ...string) {
 	if err != nil || len(envoys) != 1 {
 		t.Fatalf("%d Envoys, %v", len(envoys), err)
 	}
-	report := doctor.Examine(envoys[0], doctor.Weir{Document: document, TLS: new(false), Endpoints: servers})
+	weir.Document, weir.TLS = document, new(false)
+	report := doctor.Examine(envoys[0], weir)
 	var got []string
 	for _, f := range report.Findings {
 		if !slices.Contains(got, f.ID) {
@@ -391,6 +398,23 @@ func TestTLSToAPlaintextProcessor(t *testing.T) {
 		return nil
 	}, server)
 	envoy.wantTraps(t, []string{server}, "tls-to-weir")
+	envoy.post(t, "").want(http.StatusOK, "past")
+	if n := len(p.streams); n != 0 {
+		t.Errorf("%d streams", n)
+	}
+}
+
+// An Envoy whose cluster has another port than the processor opens no stream: in fail-open requests pass it.
+func TestNothingAtTheProcessorsPort(t *testing.T) {
+	p, server := newProcessor(t), modelServer(t, answering("past"))
+	_, listens, _ := strings.Cut(p.address, ":")
+	p.address = unused(t)
+	envoy := start(t, "recommended", p, nil, server)
+	port, err := strconv.Atoi(listens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	envoy.wantTrapsOf(t, doctor.Weir{Endpoints: []string{server}, Port: port}, "port-to-weir")
 	envoy.post(t, "").want(http.StatusOK, "past")
 	if n := len(p.streams); n != 0 {
 		t.Errorf("%d streams", n)

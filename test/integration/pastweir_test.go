@@ -3,6 +3,7 @@ package integration
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -132,6 +133,41 @@ func TestRequestsPastWeirAreCounted(t *testing.T) {
 		wantServed(t, "running", running.wait())
 		s.counted("failure_mode_allowed", 0)
 	})
+}
+
+// Envoy has another port of Weir's than Weir: requests go past it, and both commands of an operator say so.
+func TestPassedByIsNoticed(t *testing.T) {
+	t.Parallel()
+	s := start(t, setup{
+		models: []modelsim.Config{modelsim.Fixed(4, time.Hour)},
+		edit: func(b envoyrun.Bootstrap) error {
+			text, err := json.Marshal(b.Cluster(envoyrun.WeirCluster)["load_assignment"])
+			if err != nil {
+				return err
+			}
+			var elsewhere any
+			err = json.Unmarshal(regexp.MustCompile(`"port_value":\d+`).ReplaceAll(text, []byte(`"port_value":1`)), &elsewhere)
+			b.Cluster(envoyrun.WeirCluster)["load_assignment"] = elsewhere
+			return err
+		},
+	})
+	debug := strings.TrimPrefix(s.epp.DebugURL, "http://")
+	if out, err := runWeir(t, "status", "--address="+debug); err != nil || !strings.HasPrefix(out, "healthy\n") {
+		t.Errorf("before the request: %v\n%s", err, out)
+	}
+	s.begin(ask{})
+	expect.Eventually(t, "weir status sees that Weir is passed by", func() error {
+		out, err := runWeir(t, "status", "--address="+debug)
+		if err == nil || err.Error() != "exit status 1" || !strings.Contains(out, "passed-by: 1 of 1 engines have requests") {
+			return fmt.Errorf("not yet: %v\n%s", err, out)
+		}
+		return nil
+	})
+	_, port, _ := strings.Cut(s.epp.Address, ":")
+	out, err := runWeir(t, "doctor", "--profile=wfq", "--grpc-port="+port, s.envoy().AdminURL())
+	if err == nil || !strings.Contains(out, "port-to-weir: ") || !strings.Contains(out, "port_value: "+port) {
+		t.Errorf("weir doctor: %v\n%s", err, out)
+	}
 }
 
 var extProcLine = regexp.MustCompile(`^(# TYPE envoy_http_ext_proc_\w+ counter|envoy_http_ext_proc_\w+\{envoy_http_conn_manager_prefix="inference"\} \d+)?$`)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-epp/weir/pkg/leader"
@@ -49,6 +50,7 @@ func (p *Pool) foreign() (changes []stock.Foreign) {
 	if p.replication != nil {
 		counts = p.replication.replicas.Stock(time.Now(), func() []leader.Endpoint { return shares(p.published, &p.flow.Stock) })
 	}
+	p.recorded = slices.ContainsFunc(counts, func(h leader.Held) bool { return h.Requests > 0 })
 	counts = withHeard(p.published, counts, p.heard)
 	if counts == nil && len(p.told) == 0 {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,6 +63,8 @@ type Pool struct {
 	clamped   string                                // the last log line about the reservations
 	told      map[scheduling.EndpointID]leader.Held // the controller's values of other replicas' work, without zeros
 	heard     map[scheduling.EndpointID]int         // the counted foreign load reported by engines, without zeros
+	strangers map[scheduling.EndpointID]time.Time   // since when engines have had requests of others while Weir had no stream
+	recorded  bool                                  // other replicas, or earlier processes, have requests in flight by their records
 
 	foreignTotal  atomic.Int64 // the counted part of other replicas' work, in requests
 	foreignTokens atomic.Int64 // and in tokens

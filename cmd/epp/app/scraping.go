@@ -55,6 +55,7 @@ func (p *Pool) follow(published *scheduling.Snapshot) {
 	p.forgetLengths(ready)
 	p.capabilities.forget(ready)
 	maps.DeleteFunc(p.heard, func(id scheduling.EndpointID, _ int) bool { return !ready[id] })
+	maps.DeleteFunc(p.strangers, func(id scheduling.EndpointID, _ time.Time) bool { return !ready[id] })
 }
 
 // inFlightAt returns Weir's own count of the requests at an endpoint.
@@ -70,6 +71,9 @@ func (p *Pool) engineSays(id scheduling.EndpointID, signals scheduling.Signals, 
 	p.adapters.page(id, signals.Adapters)
 	p.controller.SetSignals(id, signals)
 	p.index.SetSignals(id, signals)
+	p.mu.Lock()
+	p.noteStrangers(id, foreign, time.Now())
+	p.mu.Unlock()
 	if foreign > 0 {
 		var share scheduling.Share
 		p.controller.Look(func() { share, _ = p.board.ShareOf(id) })

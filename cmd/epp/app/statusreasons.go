@@ -50,6 +50,9 @@ func (a *App) reasons(d *status.Document, now time.Time) (reasons []status.Reaso
 		add(a.handshakes.failedLately(now, handshakesFailLately), "tls-handshakes", "clients fail to connect by TLS, so an Envoy may pass this replica by: %s",
 			strings.ReplaceAll(a.handshakes.summary(now), "\t", ": "))
 	}
+	past := a.pool.passedBy(now)
+	add(len(past) > 0, "passed-by", "%d of %d engines have requests, and Weir has no stream: a proxy passes Weir by, or other clients use %s",
+		len(past), p.Engines, few(past))
 	panics := a.pool.controller.State().Panics
 	add(panics > 0, "panics", "%d decisions have panicked since the start: please report the log", panics)
 	return reasons

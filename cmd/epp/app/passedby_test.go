@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/weir-epp/weir/internal/expect"
+	"github.com/weir-epp/weir/internal/status"
+)
+
+// Requests at the engines while Weir has no stream are a reason against the health, as soon as they last, unless another
+// replica has sent them.
+func TestPassedBy(t *testing.T) {
+	address, page := engineSaying(t)
+	o := testOptions()
+	o.Endpoints = []string{address}
+	o.Scrape.Interval = 100 * time.Millisecond
+	r := start(t, o)
+	passed := func(after time.Duration) bool {
+		q := status.Query{}
+		for _, x := range r.statusDocument(&q, time.Now().Add(after)).Reasons {
+			if x.ID == "passed-by" {
+				return true
+			}
+		}
+		return false
+	}
+	noted := func(want int) {
+		t.Helper()
+		expect.True(t, "engines with requests of others", func() bool {
+			r.pool.mu.Lock()
+			defer r.pool.mu.Unlock()
+			return len(r.pool.strangers) == want
+		})
+	}
+	page.Store(says(0, 0))
+	noted(0)
+	if passed(time.Hour) {
+		t.Error("passed by without a request")
+	}
+	page.Store(says(0, 1)) // one that waits in the engine counts, too
+	noted(1)
+	if passed(0) || !passed(passedByAfter) {
+		t.Error("it is not passedByAfter until Weir is passed by")
+	}
+	r.pool.mu.Lock()
+	r.pool.recorded = true
+	r.pool.mu.Unlock()
+	if passed(passedByAfter) {
+		t.Error("passed by, though another replica has requests in flight")
+	}
+	r.pool.mu.Lock()
+	r.pool.foreign()
+	recorded := r.pool.recorded
+	r.pool.mu.Unlock()
+	if recorded || !passed(passedByAfter) {
+		t.Error("a record that is over counts")
+	}
+	ctx, end := context.WithCancel(t.Context())
+	stream := r.request(ctx)
+	granted(t, stream)
+	noted(0)
+	if passed(time.Hour) {
+		t.Error("passed by while a stream is open")
+	}
+	end()
+	expect.True(t, "the stream's end", func() bool { return r.pool.server.Streams() == 0 })
+	page.Store(says(1, 0))
+	noted(1)
+	if !passed(passedByAfter) {
+		t.Error("not passed by after the stream")
+	}
+	page.Store(says(0, 0))
+	noted(0)
+	if passed(time.Hour) {
+		t.Error("passed by after the last request")
+	}
+}
