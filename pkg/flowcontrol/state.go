@@ -55,14 +55,21 @@ func (c *RequestQueueController) Tiers() []dispatch.TierState {
 
 // Ended returns the number of requests ended since the start, and how many of them were not served.
 func (c *RequestQueueController) Ended() (all, rejected uint64) {
-	for o, counter := range c.metrics.outcomes {
-		n := countOf(counter)
+	for o, n := range c.EndedBy() {
 		all += n
 		if Outcome(o) != OutcomeDispatched {
 			rejected += n
 		}
 	}
 	return all, rejected
+}
+
+// EndedBy returns the numbers of requests ended since the start, by Outcome.
+func (c *RequestQueueController) EndedBy() (by [NumOutcomes]uint64) {
+	for o, counter := range c.metrics.outcomes {
+		by[o] = countOf(counter)
+	}
+	return by
 }
 
 // ClassState is the state of one class.

@@ -120,6 +120,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	}
 	parts.Go(func() error { p.records.Run(ctx); return nil })
 	parts.Go(func() error { p.keepRecordings(ctx); return nil })
+	parts.Go(func() error { p.keepEndings(ctx); return nil })
 	if p.cluster != nil {
 		parts.Go(func() error { return p.cluster.Run(ctx) })
 	}

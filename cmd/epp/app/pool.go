@@ -53,6 +53,8 @@ type Pool struct {
 	adapters     adapterNames
 	capabilities capabilities // guarded by mu
 
+	endings endings
+
 	// mu orders changes of the pool and of the configuration, and guards the rest.
 	mu        sync.Mutex
 	stored    *scheduling.Snapshot // the store's newest
