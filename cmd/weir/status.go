@@ -50,11 +50,14 @@ func checkStatusFlags(q *status.Query, addresses []string) error {
 	return nil
 }
 
+// checkAddresses checks addresses, and brings them to the form HOST:PORT.
 func checkAddresses(addresses []string) error {
 	if len(addresses) == 0 {
 		return errors.New("--address: must have at least one address")
 	}
-	for _, address := range addresses {
+	for i, address := range addresses {
+		address = strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/") // as a browser has it
+		addresses[i] = address
 		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
 			return fmt.Errorf("--address: %q: must be HOST:PORT", address)
 		}
@@ -85,6 +88,11 @@ func runStatus(args []string, stdout, stderr io.Writer) int {
 	if err := show(stdout, answers); err != nil {
 		_, _ = fmt.Fprintf(stderr, "weir status: %v\n", err)
 		return int(status.Degraded)
+	}
+	if rows, reached := flowsOf(answers); q.Flow != "" && reached && len(rows) == 0 {
+		if text := unknownFlow(context.Background(), *addresses, q.Flow); text != "" {
+			_, _ = fmt.Fprintf(stderr, "weir status: %s\n", text)
+		}
 	}
 	verdict, _ := status.Judge(answers)
 	return int(verdict)

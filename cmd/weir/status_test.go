@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -19,7 +20,12 @@ func TestStatusCommand(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	gone := strings.TrimPrefix(closed.URL, "http://")
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
 	checkCommands(t, map[string]commandTest{
+		"a URL":       {[]string{"status", "--address", "http://" + a + "/"}, 0, []string{"healthy"}, nil},
+		"other port":  {[]string{"status", "--address", other.URL}, 2, []string{"is that the debug port (--debug-port, 9004)?"}, nil},
+		"no flow":     {[]string{"status", "--address", a, "--flow=nosuch"}, 0, []string{"healthy"}, []string{`no flow has "nosuch" in its name; active are `, "ann"}},
 		"healthy":     {[]string{"status", "--address", a}, 0, []string{"healthy", "1 of 1 ready", "ann"}, nil},
 		"degraded":    {[]string{"status", "--address", b}, 1, []string{"DEGRADED\n  no-engine: no engine is ready, of 2"}, nil},
 		"unreachable": {[]string{"status", "--address", gone}, 2, []string{"UNREACHABLE\n  no epp answers at its debug port"}, nil},

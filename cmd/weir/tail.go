@@ -19,7 +19,9 @@ import (
 const tailAbout = `Print a line for each request that ends from now on, until ^C. A reader that falls 1,024 requests behind is dropped:
 select fewer requests by --flow or --outcome.
 
-Exit code 0: by ^C, or after --lines. 1: dropped, or an epp has ended. 2: an epp cannot be reached, or wrong arguments.
+It goes on while one replica answers, and says which one does not.
+
+Exit code 0: by ^C, or after --lines. Else 1: dropped, or all replicas have ended. 2: one was never reached, or wrong arguments.
 `
 
 // longestLine bounds a line of the tail, in bytes.
@@ -49,20 +51,22 @@ func runTail(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	p := &tailPrinter{out: stdout, json: *output == "json", most: *lines, enough: enough}
+	p := &tailPrinter{out: stdout, err: stderr, json: *output == "json", most: *lines, enough: enough}
 	failures := make([]error, len(*addresses))
 	var all sync.WaitGroup
 	for i, address := range *addresses {
 		all.Go(func() {
 			if err := p.follow(ctx, address, *flow, *outcomes); err != nil && ctx.Err() == nil {
-				failures[i] = fmt.Errorf("%s: %w", address, err)
-				enough()
+				failures[i] = err
+				p.tell(address + ": " + err.Error()) // at once: the other replicas go on
 			}
 		})
 	}
+	if *flow != "" {
+		all.Go(func() { p.tell(unknownFlow(ctx, *addresses, *flow)) })
+	}
 	all.Wait()
-	if err := errors.Join(failures...); err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir tail: %v\n", err)
+	if err := errors.Join(failures...); err != nil && ctx.Err() == nil {
 		if unreached := (&status.UnreachableError{}); errors.As(err, &unreached) {
 			return 2
 		}
@@ -77,9 +81,18 @@ type tailPrinter struct {
 	most   int // 0: no limit
 	enough func()
 
-	mu  sync.Mutex
-	out io.Writer
-	n   int
+	mu       sync.Mutex // guards the rest
+	out, err io.Writer
+	n        int
+}
+
+// tell writes a message beside the lines; none if it is "".
+func (p *tailPrinter) tell(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if text != "" {
+		_, _ = fmt.Fprintf(p.err, "weir tail: %s\n", printable.Text(text))
+	}
 }
 
 var errDropped = errors.New("the epp dropped this reader, which was too slow")

@@ -11,6 +11,24 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
+// serveStatusAndTail serves the status of a healthy pool, and a tail that ends when the status was read twice.
+func serveStatusAndTail(t *testing.T) string {
+	statuses, read := serveStatus(t, healthyPool()), make(chan struct{}, 9)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/debug/tail" {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-read
+			<-read
+			return
+		}
+		statuses.Config.Handler.ServeHTTP(w, r)
+		read <- struct{}{}
+	}))
+	t.Cleanup(s.Close)
+	return "--address=" + strings.TrimPrefix(s.URL, "http://")
+}
+
 // A line has what an operator looks for, and shows no control character; weir tail says why it ends.
 func TestTailCommand(t *testing.T) {
 	serve := func(lines ...status.Ended) string {
@@ -42,6 +60,9 @@ func TestTailCommand(t *testing.T) {
 		"as JSON":     {tail(serve(served), "-o", "json", "--lines=1"), 0, []string{`"outcome":"dispatched"`, `"usage":{"input":100,"output":20,"cached":0}`}, nil},
 		"refused":     {[]string{"tail", serve()}, 2, nil, []string{"/debug/tail answers 400 Bad Request: asked for /debug/tail"}},
 		"unreachable": {tail("--address=127.0.0.1:1"), 2, nil, []string{"no epp answers at its debug port"}},
+		"one is away": {tail(serve(served, served), "--address=127.0.0.1:1", "--lines=2"), 0, []string{line + line}, nil},
+		"both end":    {tail(serve(served), "--address=127.0.0.1:1"), 2, []string{line}, []string{"127.0.0.1:1: no epp answers at its debug port", "the epp has ended"}},
+		"no flow":     {[]string{"tail", "--flow=nosuch", serveStatusAndTail(t)}, 1, nil, []string{`no flow has "nosuch" in its name; active are `, "ann"}},
 		"lines":       {tail("--lines=-1"), 2, nil, []string{"--lines: -1: must be at least 0"}},
 	})
 }

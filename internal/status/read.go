@@ -51,6 +51,9 @@ func ofDebugPort(err error) error {
 	return err
 }
 
+// unknownPath begins the answer of a Go program to a path that it does not have.
+const unknownPath = "404 page not found"
+
 // open opens a page.
 func open(ctx context.Context, address, path string, query url.Values) (io.ReadCloser, error) {
 	at := url.URL{Scheme: "http", Host: address, Path: path, RawQuery: strings.TrimSuffix(query.Encode(), "=")} // Envoy's may lack a value
@@ -65,6 +68,9 @@ func open(ctx context.Context, address, path string, query url.Values) (io.ReadC
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 		_ = response.Body.Close()
+		if strings.HasPrefix(path, "/debug/") && strings.HasPrefix(string(text), unknownPath) {
+			return nil, fmt.Errorf("no page %s at %s: is that the debug port (--debug-port, 9004)?", path, address)
+		}
 		return nil, fmt.Errorf("%s answers %s: %s", path, Plain(response.Status), firstLine(string(text)))
 	}
 	return response.Body, nil

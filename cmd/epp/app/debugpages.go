@@ -44,6 +44,16 @@ func (a *App) debugPages() []debugPage {
 	return pages
 }
 
+// waysToFront are the paths that lead to the front page, which has the index.
+func waysToFront() (pages []debugPage) {
+	for _, pattern := range []string{"GET /debug", "GET /debug/{$}"} {
+		pages = append(pages, debugPage{pattern: pattern, serve: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/", http.StatusFound)
+		}})
+	}
+	return pages
+}
+
 // profilePages are those of --enable-pprof.
 func profilePages() (pages []debugPage) {
 	for _, p := range []struct {

@@ -18,7 +18,7 @@ const mostPages = 16
 // forbid browsers to guess a page's type or to cache it.
 func newDebugServer(a *App) *http.Server {
 	mux, places := http.NewServeMux(), make(chan struct{}, mostPages)
-	for _, p := range a.debugPages() {
+	for _, p := range append(a.debugPages(), waysToFront()...) {
 		mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) {
 			if at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); at != nil && at.IP.IsLoopback() && !namesLoopback(r.Host) {
 				http.Error(w, fmt.Sprintf("Host %q: here the debug port answers only to addresses and to localhost", r.Host), http.StatusForbidden)

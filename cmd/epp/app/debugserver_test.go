@@ -30,6 +30,11 @@ func TestDebugPortAnswersToItsOwnNames(t *testing.T) {
 			t.Errorf("%s for rebound.example: %d", path, code)
 		}
 	}
+	for _, path := range []string{"/debug", "/debug/"} { // a redirection to the front page, which the client follows
+		if code := status(path, "localhost"); code != http.StatusOK {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
 	for _, host := range []string{"127.0.0.1:9091", "[::1]:9091", "::1", "10.0.0.1", "localhost", "LOCALHOST:1", "localhost.", "weir.localhost:9091"} {
 		if code := status("/statusz", host); code != http.StatusOK {
 			t.Errorf("%s: %d", host, code)

@@ -47,12 +47,28 @@ func (c *configuration) refuse(err error) {
 	c.refused = err
 }
 
-// isRefused reports whether there is a newer, invalid document.
-func (c *configuration) isRefused() bool {
+// problem returns what is wrong with a newer document that is invalid, on one line: the first problem, and how many more there
+// are; "" if there is none.
+func (c *configuration) problem() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.refused != nil
+	if c.refused == nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(c.refused.Error()), "\n")
+	if len(lines) > 1 && strings.HasSuffix(lines[0], ":") { // a heading
+		lines = lines[1:]
+	}
+	text := strings.TrimSpace(lines[0])
+	text = text[:min(len(text), problemLength)]
+	if more := len(lines) - 1; more > 0 {
+		text += fmt.Sprintf(" and %s more, see /debug/config", counted(more, "line"))
+	}
+	return text
 }
+
+// problemLength bounds the text of one problem, in bytes.
+const problemLength = 300
 
 // summary returns the source and the age on one line, and whether there is a newer, invalid document.
 func (c *configuration) summary(now time.Time) string {

@@ -195,9 +195,12 @@ func TestStatusReasons(t *testing.T) {
 	expect.True(t, "no engine", func() bool { return reasons() == "no-engine" })
 	write("endpoints: [ { address: \"192.0.2.1:8000\" } ]\n")
 	expect.True(t, "healthy", func() bool { return reasons() == "" })
-	r.configuration.refuse(fmt.Errorf("bad"))
+	r.configuration.refuse(fmt.Errorf("weir.yaml: invalid:\n  flows.key: bad\n  tiers: bad"))
 	if got := reasons(); got != "configuration-invalid" {
 		t.Errorf("got %s", got)
+	}
+	if text := r.document("").Reasons[0].Text; !strings.HasSuffix(text, ": flows.key: bad and 1 line more, see /debug/config") {
+		t.Errorf("the reason does not name the key: %s", text)
 	}
 	r.configuration.refuse(nil)
 	r.readiness.set(leading, false)

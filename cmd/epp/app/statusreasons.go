@@ -36,13 +36,15 @@ func (a *App) reasons(d *status.Document, now time.Time) (reasons []status.Reaso
 		}
 	}
 	add(p.ReadyEngines > 0 && len(down) > 0, "engines-down", "%d of %d engines are not ready: %s", len(down), p.Engines, few(down))
-	add(len(open) > 0, "circuits-open", "%d of %d engines fail and get no requests: %s", len(open), p.Engines, few(open))
+	add(len(open) > 0, "circuits-open", "%d of %d engines fail, and get no requests but single trials: %s", len(open), p.Engines, few(open))
 	add(p.QueueCapacity > 0 && p.Waiting >= p.QueueCapacity, "queue-full", "the queue is full: %d of %d wait", p.Waiting, p.QueueCapacity)
 	if r := a.pool.endings.since(a.pool.outcomes(now)); r.tooOften() {
 		add(true, "rejecting", "%.0f%% of the requests of the last %v were rejected, most of them with %s (%.0f%%)",
 			r.share(r.n), max(time.Second, r.window.Round(time.Second)), r.main, r.share(r.most))
 	}
-	add(a.configuration.isRefused(), "configuration-invalid", "the newest configuration is invalid and not in use: see /debug/config")
+	if problem := a.configuration.problem(); problem != "" {
+		add(true, "configuration-invalid", "the newest configuration is invalid and not in use: %s", problem)
+	}
 	if err := a.files.Err(); err != nil {
 		add(true, "files-not-followed", "files are read at SIGHUP only: %v", err)
 	}
