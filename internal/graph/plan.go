@@ -69,21 +69,21 @@ const (
 var timeType = reflect.TypeFor[time.Time]()
 
 // planOf returns the plan of a type.
-func (c *Capture) planOf(t reflect.Type) *plan {
-	p := c.plans[t]
+func (k *Capture) planOf(t reflect.Type) *plan {
+	p := k.plans[t]
 	if p == nil {
-		p = &plan{t: t, number: uint32(len(c.plans))}
-		c.plans[t] = p
+		p = &plan{t: t, number: uint32(len(k.plans))}
+		k.plans[t] = p
 		slice := reflect.SliceOf(t)
 		p.source = reflect.NewAt(slice, unsafe.Pointer(&p.from)).Elem()
 		p.target = reflect.NewAt(slice, unsafe.Pointer(&p.to)).Elem()
-		c.refsOf(p, t, 0, "")
+		k.refsOf(p, t, 0, "")
 	}
 	return p
 }
 
 // refsOf adds the references in a part of a value to its plan.
-func (c *Capture) refsOf(p *plan, t reflect.Type, offset uintptr, tag string) {
+func (k *Capture) refsOf(p *plan, t reflect.Type, offset uintptr, tag string) {
 	r := ref{offset: offset, t: t, key: tag == tagKey}
 	add := func(kind refKind) {
 		r.kind = kind
@@ -96,29 +96,29 @@ func (c *Capture) refsOf(p *plan, t reflect.Type, offset uintptr, tag string) {
 		add(moment)
 	case kind == reflect.String && r.key:
 		add(text)
-	case kind == reflect.Pointer && t.Elem().Size() > 0 && c.codec.opaque[t].write == nil:
-		r.elem = c.planOf(t.Elem())
+	case kind == reflect.Pointer && t.Elem().Size() > 0 && k.codec.opaque[t].write == nil:
+		r.elem = k.planOf(t.Elem())
 		add(toValue)
 	case kind == reflect.Slice && t.Elem().Size() > 0:
-		r.elem = c.planOf(t.Elem())
+		r.elem = k.planOf(t.Elem())
 		add(toValues)
 	case kind == reflect.Map:
-		r.keys, r.elem = c.planOf(t.Key()), c.planOf(t.Elem())
+		r.keys, r.elem = k.planOf(t.Key()), k.planOf(t.Elem())
 		add(toMap)
 	case kind == reflect.Interface:
 		add(boxed)
 	case kind == reflect.Func || kind == reflect.Chan || kind == reflect.UnsafePointer:
 		add(mustBeNil)
 	case kind == reflect.Struct:
-		if _, pointed := c.codec.ids[reflect.PointerTo(t)]; pointed && t != p.t {
-			p.parts = append(p.parts, part{offset, c.planOf(t)})
+		if _, pointed := k.codec.ids[reflect.PointerTo(t)]; pointed && t != p.t {
+			p.parts = append(p.parts, part{offset, k.planOf(t)})
 		}
 		for f := range t.Fields() {
-			c.refsOf(p, f.Type, offset+f.Offset, f.Tag.Get("graph"))
+			k.refsOf(p, f.Type, offset+f.Offset, f.Tag.Get("graph"))
 		}
 	case kind == reflect.Array:
 		for i := range t.Len() {
-			c.refsOf(p, t.Elem(), offset+uintptr(i)*t.Elem().Size(), tag)
+			k.refsOf(p, t.Elem(), offset+uintptr(i)*t.Elem().Size(), tag)
 		}
 	default:
 	}
