@@ -173,12 +173,12 @@ func TestPrint(t *testing.T) {
 	d := large(2, 1, func(int) string { return "evil\x1b[2Jname" })
 	d.Pool, d.WindowSeconds = Pool{Profile: "recommended", Leader: "weir-1", Lacks: "not the leader", Engines: 2, ReadyEngines: 1}, 30
 	d.Tiers = []Tier{{Name: "default", Waits: 1, P90: 4.2}}
-	d.LeftOut.Flows = 3
+	d.LeftOut.Flows, d.LeftOut.Rejections = 3, 7
 	var b bytes.Buffer
 	if err := Print(&b, []Answer{{Address: "localhost:9004", Document: d}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%", "3 more flows: --flows shows up to 1000", "in the last 30s"} {
+	for _, want := range []string{"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%", "3 more flows: --flows shows up to 1000", "7 more rejections: --rejections shows up to 200", "in the last 30s"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -215,7 +215,7 @@ func TestFetch(t *testing.T) {
 		t.Errorf("got %+v, %v", a.Document, a.Err)
 	}
 	for i, want := range []string{
-		"/debug/status answers 404 Not Found: 404 page not found", "/debug/status is not a status", "has schema 2, and this weir reads schema 1: use the weir of the same version (v9)",
+		"is that the debug port (--debug-port, 9004)?", "/debug/status is not a status", "has schema 2, and this weir reads schema 1: use the weir of the same version (v9)",
 		"no epp answers at its debug port",
 	} {
 		if a := answers[i+1]; a.Document != nil || a.Err == nil || !strings.Contains(a.Err.Error(), want) {

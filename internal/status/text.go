@@ -76,11 +76,11 @@ func (d *Document) print(w *printer) {
 	rated := d.WindowSeconds > 0
 	w.table(TierColumns, cellsOf(d.Tiers, func(t *Tier) []string { return t.Cells() }))
 	w.table(EngineColumns, cellsOf(d.Engines, func(e *Engine) []string { return e.Cells(rated) }))
-	w.more(d.LeftOut.Engines, "engines", "engines")
+	w.more(d.LeftOut.Engines, "engines", MostRows)
 	w.table(FlowColumns, cellsOf(d.Flows, func(f *Flow) []string { return f.Cells(rated) }))
-	w.more(d.LeftOut.Flows, "flows", "flows")
+	w.more(d.LeftOut.Flows, "flows", MostRows)
 	w.table(RejectColumns, cellsOf(d.Rejections, func(r *Rejection) []string { return r.Cells(d.At) }))
-	w.more(d.LeftOut.Rejections, "rejections", "rejections")
+	w.more(d.LeftOut.Rejections, "rejections", keptRejections)
 }
 
 func cellsOf[R any](rows []R, cells func(*R) []string) (all [][]string) {
@@ -89,6 +89,9 @@ func cellsOf[R any](rows []R, cells func(*R) []string) (all [][]string) {
 	}
 	return all
 }
+
+// keptRejections is the number of rejections that an epp keeps.
+const keptRejections = 200
 
 // printer keeps the first error.
 type printer struct {
@@ -102,9 +105,9 @@ func (p *printer) line(text string) {
 	}
 }
 
-func (p *printer) more(n int, what, parameter string) {
+func (p *printer) more(n int, what string, most int) {
 	if n > 0 {
-		p.line(fmt.Sprintf("%d more %s: --%s shows up to %d", n, what, parameter, MostRows))
+		p.line(fmt.Sprintf("%d more %s: --%s shows up to %d", n, what, what, most))
 	}
 }
 
