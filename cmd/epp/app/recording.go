@@ -59,26 +59,26 @@ func (p *Pool) record(o *Options, cfg recording.Config) error {
 	if o.HashFlowKeys {
 		p.recording.hide = recordedFlow
 	}
-	return p.beginRecording(cfg)
+	_, err := p.beginRecording(cfg)
+	return err
 }
 
-// beginRecording begins a recording of this size, unless it is 0 or nobody could read it.
-func (p *Pool) beginRecording(cfg recording.Config) error {
+// beginRecording begins a recording of this size, unless it is 0 or nobody could read it. Decisions paused meanwhile.
+func (p *Pool) beginRecording(cfg recording.Config) (paused time.Duration, err error) {
 	if cfg.MiB == 0 || !p.recording.readable {
-		return nil
+		return 0, nil
 	}
 	format, err := Recordings()
 	if err != nil {
-		return fmt.Errorf("app: %w", err)
+		return 0, fmt.Errorf("app: %w", err)
 	}
 	p.mu.Lock()
 	flow := p.flow.Config
 	p.mu.Unlock()
 	recorder, err := format.New(flow, cfg.Bytes(), p.recording.hide)
 	if err != nil {
-		return fmt.Errorf("app: %w", err)
+		return 0, fmt.Errorf("app: %w", err)
 	}
-	var paused time.Duration
 	err = p.controller.Record(func(
 		m *dispatch.Machine, queue dispatch.Config, live iter.Seq2[*dispatch.Waiter, string],
 	) (flowcontrol.Recorder, error) {
@@ -87,15 +87,14 @@ func (p *Pool) beginRecording(cfg recording.Config) error {
 		return recorder, recorder.Begin(now, m, p.board, queue, live)
 	})
 	if err != nil {
-		return fmt.Errorf("app: %w", err)
+		return 0, fmt.Errorf("app: %w", err)
 	}
-	p.log.Info("the recording of decisions begins", "MiB", cfg.MiB, "paused", paused.String())
 	p.recording.now.Store(recorder)
 	select {
 	case p.recording.begun <- struct{}{}:
 	default:
 	}
-	return nil
+	return paused, nil
 }
 
 // resizeRecording applies a changed size of the recording, which ends it or begins it, if need be.
@@ -110,7 +109,11 @@ func (p *Pool) resizeRecording(cfg recording.Config) error {
 		p.controller.StopRecording()
 		recorder.End()
 	}
-	return p.beginRecording(cfg)
+	paused, err := p.beginRecording(cfg)
+	if p.recording.now.Load() != nil {
+		p.log.Info("the recording of decisions begins", "MiB", cfg.MiB, "paused", paused.String())
+	}
+	return err
 }
 
 // recordedFlow returns a flow's key in a recording with --hash-flow-keys: a hash, even of a model's name, since keys in

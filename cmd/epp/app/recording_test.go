@@ -147,7 +147,7 @@ func TestRecordingIsReloaded(t *testing.T) {
 	if got := r.sample("weir_recording_window_seconds"); got != 0 {
 		t.Errorf("the window is %v", got)
 	}
-	if text := r.log.String(); strings.Count(text, "the recording of decisions begins") != 3 || strings.Contains(text, "next start") {
+	if text := r.log.String(); strings.Count(text, "the recording of decisions begins") != 2 || strings.Contains(text, "next start") {
 		t.Errorf("the log says\n%s", text)
 	}
 }
