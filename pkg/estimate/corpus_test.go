@@ -120,7 +120,7 @@ func columns(wrong []float64) string {
 // The page has how wrong each way to estimate the length of a prompt is, and with -v this says it by kind of requests, too.
 func TestErrorsOverCorpus(t *testing.T) {
 	all := readCorpus(t)
-	table := "| way | mean error | 9 of 10 within | mean with images | 9 of 10 within |\n|---|---|---|---|---|\n"
+	table := "| source | mean error | 9 of 10 within | mean with images | 9 of 10 within |\n|---|---|---|---|---|\n"
 	for _, way := range ways {
 		byKind := way.errors(all)
 		var wrong []float64
@@ -143,7 +143,7 @@ func TestErrorsOverCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, _ := strings.Cut(string(text), "| way | mean error |")
+	before, rest, _ := strings.Cut(string(text), "| source | mean error |")
 	_, after, found := strings.Cut(rest, "\n\n")
 	if !found {
 		t.Fatalf("%s has no table of errors", page)
