@@ -89,8 +89,8 @@ func (p *Page) tables() []table {
 	}
 	p.left(&flows, d.LeftOut.Flows, p.Query.Flows)
 	rejections := table{ID: "rejections", Title: "Last rejections", Empty: "No request was rejected.", Columns: p.columns(status.RejectColumns, "", nil, "")}
-	for i := range d.Rejections {
-		row := cells(status.RejectColumns, d.Rejections[i].Cells(d.At))
+	for _, rejected := range d.RejectionRows() {
+		row := cells(status.RejectColumns, rejected)
 		row[2].Name, row[4].Name, row[5].Name = true, true, true
 		rejections.Rows = append(rejections.Rows, row)
 	}

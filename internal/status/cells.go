@@ -76,6 +76,29 @@ func (r *Rejection) Cells(now time.Time) []string {
 	}
 }
 
+// RejectionRows returns the cells of the rejections, newest first. Those that differ only in their time and in the
+// limit's holders are one row, that of the newest, with their number behind the outcome.
+func (d *Document) RejectionRows() (rows [][]string) {
+	type kind struct{ outcome, flow, tier, model, limit string }
+	at, counts := map[kind]int{}, []int(nil)
+	for i := range d.Rejections {
+		r := &d.Rejections[i]
+		k := kind{r.Outcome, r.Flow, r.Tier, r.Model, r.Limit}
+		if row, known := at[k]; known {
+			counts[row]++
+			continue
+		}
+		at[k] = len(rows)
+		rows, counts = append(rows, r.Cells(d.At)), append(counts, 1)
+	}
+	for row, n := range counts {
+		if n > 1 {
+			rows[row][1] += fmt.Sprintf(" ×%d", n)
+		}
+	}
+	return rows
+}
+
 // limit returns the rejecting limit with its value, and the flows that held most of it.
 func (r *Rejection) limit() string {
 	text := Plain(cmp.Or(r.Limit, "-"))

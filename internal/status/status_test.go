@@ -228,3 +228,25 @@ func TestFetch(t *testing.T) {
 		t.Errorf("canceled: %v", a.Err)
 	}
 }
+
+// Rejections that say the same are one row with their number: the newest's time, and the holders then.
+func TestEqualRejectionsAreOneRow(t *testing.T) {
+	now := time.Unix(1000, 0)
+	of := func(ago int, outcome, flow string, held int64) Rejection {
+		return Rejection{
+			At: now.Add(-time.Duration(ago) * time.Second), Outcome: outcome, Flow: flow, Limit: "flow-capacity", LimitValue: 10,
+			Holders: []Holder{{Flow: flow, Held: held}},
+		}
+	}
+	d := Document{At: now, Rejections: []Rejection{
+		of(1, "flow-full", "a", 10), of(2, "flow-full", "b", 9), of(3, "flow-full", "a", 8), of(4, "shed", "a", 7), of(5, "flow-full", "a", 6),
+	}}
+	want := [][]string{
+		{"1.0s ago", "flow-full ×3", "a", "-", "-", "flow-capacity 10, held by a 10"},
+		{"2.0s ago", "flow-full", "b", "-", "-", "flow-capacity 10, held by b 9"},
+		{"4.0s ago", "shed", "a", "-", "-", "flow-capacity 10, held by a 7"},
+	}
+	if got := d.RejectionRows(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q", got)
+	}
+}

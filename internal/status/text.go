@@ -79,7 +79,7 @@ func (d *Document) print(w *printer) {
 	w.more(d.LeftOut.Engines, "engines", MostRows)
 	w.table(FlowColumns, cellsOf(d.Flows, func(f *Flow) []string { return f.Cells(rated) }))
 	w.more(d.LeftOut.Flows, "flows", MostRows)
-	w.table(RejectColumns, cellsOf(d.Rejections, func(r *Rejection) []string { return r.Cells(d.At) }))
+	w.table(RejectColumns, d.RejectionRows())
 	w.more(d.LeftOut.Rejections, "rejections", keptRejections)
 }
 

@@ -94,7 +94,8 @@ func (m *Model) tables(s *screen, d *status.Document) {
 	}
 	rated := d.WindowSeconds > 0
 	s.table(status.TierColumns, rows(d.Tiers, (*status.Tier).Cells), max(1, s.left()/5), -1, narrowName)
-	rejections := min(len(d.Rejections), s.left()/6)
+	rejected := d.RejectionRows()
+	rejections := min(len(rejected), max(s.left()/6, s.left()-len(d.Engines)-len(d.Flows)-3))
 	if rejections > 0 {
 		rejections++ // the columns
 	}
@@ -103,7 +104,7 @@ func (m *Model) tables(s *screen, d *status.Document) {
 	s.table(status.EngineColumns, rows(d.Engines, func(e *status.Engine) []string { return e.Cells(rated) }), of, m.row(engines), narrowAddress)
 	s.table(status.FlowColumns, rows(d.Flows, func(f *status.Flow) []string { return f.Cells(rated) }), all-of, m.row(flows), narrowName)
 	if rejections > 0 {
-		s.table(status.RejectColumns, rows(d.Rejections, func(r *status.Rejection) []string { return r.Cells(d.At) }), rejections-1, -1, narrowName)
+		s.table(status.RejectColumns, rejected, rejections-1, -1, narrowName)
 	}
 }
 
@@ -182,7 +183,7 @@ func (m *Model) details(s *screen, d *status.Document) {
 	}
 	s.add(plain, "")
 	if len(d.Rejections) > 0 {
-		s.table(status.RejectColumns, rows(d.Rejections, func(r *status.Rejection) []string { return r.Cells(d.At) }), s.left()-1, -1, narrowName)
+		s.table(status.RejectColumns, d.RejectionRows(), s.left()-1, -1, narrowName)
 	}
 }
 

@@ -296,3 +296,14 @@ func TestFlowCounts(t *testing.T) {
 		}
 	})
 }
+
+// No quantile is above the longest wait, such as the TTL.
+func TestNoQuantileAboveTheLongestWait(t *testing.T) {
+	var r recentWaits
+	for range 10 {
+		r.observe(30 * time.Second)
+	}
+	if q := r.quantiles(time.Unix(0, 0)); q.P99 > 30*time.Second || q.Median < 28*time.Second {
+		t.Errorf("%+v", q)
+	}
+}

@@ -14,6 +14,7 @@ import (
 // minute, even if that reading was longer ago.
 type recentWaits struct {
 	newest  atomic.Uint32 // the minute that counts now
+	longest atomic.Int64  // the longest wait ever, in nanoseconds: no quantile is above it
 	minutes [recentMinutes][waitSteps]atomic.Uint32
 
 	mu    sync.Mutex
@@ -50,7 +51,12 @@ func middleOf(step int) time.Duration {
 }
 
 // observe adds a wait that has ended.
-func (r *recentWaits) observe(wait time.Duration) { r.minutes[r.newest.Load()][stepOf(wait)].Add(1) }
+func (r *recentWaits) observe(wait time.Duration) {
+	r.minutes[r.newest.Load()][stepOf(wait)].Add(1)
+	for longest := r.longest.Load(); int64(wait) > longest; longest = r.longest.Load() {
+		r.longest.CompareAndSwap(longest, int64(wait))
+	}
+}
 
 // advance forgets the minutes that have passed, except the waits since the last reading.
 func (r *recentWaits) advance(now time.Time) {
@@ -88,7 +94,7 @@ func (r *recentWaits) quantiles(now time.Time) (q WaitQuantiles) {
 		left := (q.N*percent + 99) / 100
 		for step, n := range sums {
 			if n >= left {
-				return middleOf(step)
+				return min(middleOf(step), time.Duration(r.longest.Load()))
 			}
 			left -= n
 		}
