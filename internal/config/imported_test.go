@@ -106,6 +106,13 @@ model_list:
 	if err != nil || len(im.Engines) != 1 || im.Engines[0].Slots != 9 || len(im.Document.Models) != 2 {
 		t.Errorf("%+v, %v", im.Engines, err)
 	}
+	im, err = ImportLiteLLM([]byte(`
+x: [ &a { max_parallel_requests: 7, model: vllm/a }, &b { max_parallel_requests: 8, api_base: "http://10.0.0.1:8000" } ]
+model_list: [ { model_name: chat, litellm_params: { <<: [ *a, *b ] } } ]
+`))
+	if err != nil || len(im.Engines) != 1 || im.Engines[0].Slots != 7 {
+		t.Errorf("of several merged mappings the first counts: %+v, %v", im.Engines, err)
+	}
 	im, err = ImportLLMD([]byte("router: { epp: { flags: { secure-serving: True, metrics-endpoint-auth: \"0\" } } }"))
 	if err != nil || im.Values["tls"].(map[string]any)["enabled"] != true || im.Values["metrics"].(map[string]any)["auth"].(map[string]any)["enabled"] != false {
 		t.Errorf("%+v, %v", im.Values, err)

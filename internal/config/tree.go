@@ -50,6 +50,7 @@ func (t *tree) pairs(path string, node *yaml.Node, f func(key, path string, valu
 		}
 		t.merged(path, value, func(key, path string, value *yaml.Node) {
 			if !slices.Contains(own, key) {
+				own = append(own, key) // of several mappings the first one counts
 				f(key, path, value)
 			}
 		})
