@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -49,13 +51,13 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	o.file = set.Arg(0)
-	o.warn = func(text string) { _, _ = fmt.Fprintf(stderr, "weir explain: %s: WARNING: %s\n", o.file, text) }
+	o.warn = func(text string) { _, _ = fmt.Fprintf(stderr, "weir explain: %s: WARNING: %s\n", withoutPassword(o.file), text) }
 	text, err := o.explain()
 	if err == nil {
 		_, err = stdout.Write(text)
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir explain: %s: %v\n", o.file, err)
+		_, _ = fmt.Fprintf(stderr, "weir explain: %s: %v\n", withoutPassword(o.file), err)
 		return 1
 	}
 	return 0
@@ -161,6 +163,9 @@ func (o *explainOptions) window(from, to time.Time) (begin, end time.Time) {
 	return begin, end
 }
 
+// mostSpooled is the largest copy of a recording, in bytes: 1 GiB, the largest that an epp keeps, and its checkpoint.
+const mostSpooled = 2 << 30
+
 // asFile returns the name of a file that can be read twice: for standard input or an epp's debug port, a copy of the
 // recording, until remove is called.
 func asFile(name string) (file string, remove func(), err error) {
@@ -176,8 +181,23 @@ func asFile(name string) (file string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	remove = func() { _ = os.Remove(spool.Name()) }
-	_, err = io.Copy(spool, in)
+	kept := make(chan os.Signal, 1)
+	signal.Notify(kept, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, killed := <-kept; killed { // a copy has names of flows
+			_ = os.Remove(spool.Name())
+			os.Exit(1)
+		}
+	}()
+	remove = func() {
+		signal.Stop(kept)
+		close(kept)
+		_ = os.Remove(spool.Name())
+	}
+	n, err := io.Copy(spool, io.LimitReader(in, mostSpooled+1))
+	if err == nil && n > mostSpooled {
+		err = fmt.Errorf("more than %d MiB", mostSpooled>>20)
+	}
 	if err = errors.Join(err, spool.Close()); err != nil {
 		remove()
 		return "", nil, err

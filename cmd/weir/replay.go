@@ -25,7 +25,7 @@ func runReplay(args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	if err := replay(set.Arg(0), stdout); err != nil {
-		_, _ = fmt.Fprintf(stderr, "weir replay: %s: %v\n", set.Arg(0), err)
+		_, _ = fmt.Fprintf(stderr, "weir replay: %s: %v\n", withoutPassword(set.Arg(0)), err)
 		return 1
 	}
 	return 0

@@ -65,7 +65,7 @@ func (o *simulateOptions) runRecording(stdout, stderr io.Writer) error {
 		Configs: options, Clients: clients, Seed: o.seed, Flows: o.flows, Progress: show,
 	}, history)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.recording, err)
+		return fmt.Errorf("%s: %w", withoutPassword(o.recording), err)
 	}
 	bar.end()
 	if o.output == "json" {
@@ -90,9 +90,9 @@ func (o *simulateOptions) history() (*recording.History, error) {
 	var differs *recording.Difference
 	switch {
 	case errors.As(err, &differs):
-		return nil, fmt.Errorf("%s: the recorded configuration reproduced %d grants, and then decided differently: %w", o.recording, history.Grants, err)
+		return nil, fmt.Errorf("%s: the recorded configuration reproduced %d grants, and then decided differently: %w", withoutPassword(o.recording), history.Grants, err)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", o.recording, err)
+		return nil, fmt.Errorf("%s: %w", withoutPassword(o.recording), err)
 	}
 	return history, nil
 }
@@ -103,7 +103,7 @@ func (o *simulateOptions) reports(h *recording.History, options []simulate.Recor
 	for i := range options {
 		r, err := simulate.RunRecorded(&options[i], h)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", o.recording, options[i].Name, err)
+			return nil, fmt.Errorf("%s: %s: %w", withoutPassword(o.recording), options[i].Name, err)
 		}
 		reports = append(reports, r)
 	}

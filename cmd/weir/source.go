@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/weir-epp/weir/internal/printable"
 )
@@ -27,7 +29,43 @@ func source(ctx context.Context, name, place string) (io.ReadCloser, error) {
 
 // isURL reports whether a name is an HTTP address.
 func isURL(name string) bool {
-	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+	scheme, _, found := strings.Cut(name, "://")
+	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// withoutPassword returns a name without the password that an address may have.
+func withoutPassword(name string) string {
+	if at, err := url.Parse(name); err == nil && isURL(name) {
+		return at.Redacted()
+	}
+	return name
+}
+
+// patience is the longest time without a byte of an answer. An epp may keep a reader waiting for a few seconds.
+var patience = 30 * time.Second
+
+// errSilent is the error of an answer that stalls.
+var errSilent = errors.New("no byte came for a long time")
+
+// answer is the body of an answer. It ends with errSilent if it stalls.
+type answer struct {
+	io.ReadCloser
+	ctx   context.Context
+	timer *time.Timer // cancels ctx
+}
+
+func (a *answer) Read(b []byte) (int, error) {
+	n, err := a.ReadCloser.Read(b)
+	a.timer.Reset(patience)
+	if cause := context.Cause(a.ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return n, err
+}
+
+func (a *answer) Close() error {
+	a.timer.Stop()
+	return a.ReadCloser.Close()
 }
 
 // mostReason is the length in bytes of the longest reason of an error that is read from an answer.
@@ -42,18 +80,21 @@ func fetch(ctx context.Context, address, place string) (io.ReadCloser, error) {
 	if at.Path == "" || at.Path == "/" {
 		at.Path, at.RawQuery, _ = strings.Cut(place, "?")
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(patience, func() { cancel(errSilent) })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(context.Cause(ctx), err)
 	}
-	if answer.StatusCode != http.StatusOK {
-		reason, _ := io.ReadAll(io.LimitReader(answer.Body, mostReason)) // the status says it without
-		_ = answer.Body.Close()
-		return nil, fmt.Errorf("%s: status %d: %s", at, answer.StatusCode, printable.Text(strings.TrimSpace(string(reason))))
+	body := &answer{response.Body, ctx, timer}
+	if response.StatusCode != http.StatusOK {
+		reason, _ := io.ReadAll(io.LimitReader(body, mostReason)) // the status says it without
+		_ = body.Close()
+		return nil, fmt.Errorf("%s: status %d: %s", at.Redacted(), response.StatusCode, printable.Text(strings.TrimSpace(string(reason))))
 	}
-	return answer.Body, nil
+	return body, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // An epp's debug port is read at /debug/recording; its reason for an error is shown, and cannot command the terminal.
@@ -31,6 +32,36 @@ func TestExplainReadsADebugPort(t *testing.T) {
 		code := run([]string{"explain", c.address, "-o", "json"}, &stdout, &stderr)
 		if code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
 			t.Errorf("%s: code %d: %s%s", c.address, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// An answer that stalls, before or after its beginning, ends with an error; the address's password is not shown.
+func TestSilentAnswersEnd(t *testing.T) {
+	was := patience
+	patience = 100 * time.Millisecond
+	defer func() { patience = was }()
+	ended := make(chan struct{})
+	port := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/begun" {
+			_, _ = w.Write([]byte("{"))
+			_ = http.NewResponseController(w).Flush()
+		}
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+	}))
+	defer port.Close()
+	defer close(ended)
+	at := strings.Replace(port.URL, "http://", "http://user:secret@", 1)
+	for _, command := range [][]string{
+		{"explain", at}, {"explain", at + "/begun"}, {"replay", at}, {"replay", at + "/begun"}, {"simulate", "--recording", at}, {"doctor", at},
+	} {
+		var stdout, stderr strings.Builder
+		code := run(command, &stdout, &stderr)
+		if code == 0 || !strings.Contains(stderr.String(), errSilent.Error()) || strings.Contains(stderr.String(), "secret") {
+			t.Errorf("%v: code %d: %s%s", command, code, stdout.String(), stderr.String())
 		}
 	}
 }

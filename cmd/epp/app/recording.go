@@ -186,6 +186,10 @@ func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
+	if recorder = a.pool.recording.now.Load(); recorder == nil { // it ended meanwhile
+		http.Error(w, noRecording, http.StatusNotFound)
+		return
+	}
 	begun := time.Now()
 	a.pool.controller.Look(recorder.Seal)
 	file, err := recorder.Bytes()
