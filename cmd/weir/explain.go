@@ -51,7 +51,9 @@ func runExplain(args []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	o.file = set.Arg(0)
-	o.warn = func(text string) { _, _ = fmt.Fprintf(stderr, "weir explain: %s: WARNING: %s\n", withoutPassword(o.file), text) }
+	o.warn = func(text string) {
+		_, _ = fmt.Fprintf(stderr, "weir explain: %s: WARNING: %s\n", withoutPassword(o.file), text)
+	}
 	text, err := o.explain()
 	if err == nil {
 		_, err = stdout.Write(text)
