@@ -159,7 +159,7 @@ func TestPassedByIsNoticed(t *testing.T) {
 	expect.Eventually(t, "weir status sees that Weir is passed by", func() error {
 		out, err := runWeir(t, "status", "--address="+debug)
 		if err == nil || err.Error() != "exit status 1" || !strings.Contains(out, "passed-by: 1 of 1 engines have requests") {
-			return fmt.Errorf("not yet: %v\n%s", err, out)
+			return fmt.Errorf("not yet: %w\n%s", err, out)
 		}
 		return nil
 	})
