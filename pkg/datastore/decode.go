@@ -62,7 +62,7 @@ func DecodeEndpoints(content []byte) ([]scheduling.Endpoint, error) {
 
 // oneDocument refuses a second YAML document, which the decoder would silently ignore.
 func oneDocument(content []byte) error {
-	begun := false
+	begun, ended := false, false
 	for line := range bytes.Lines(content) {
 		text := string(bytes.TrimRight(line, " \t\r\n"))
 		switch {
@@ -71,7 +71,12 @@ func oneDocument(content []byte) error {
 				return errors.New("reading YAML: more than one document (---)")
 			}
 			begun = text != "---"
+		case text == "..." || strings.HasPrefix(text, "... "):
+			ended = begun
 		case text != "" && !strings.HasPrefix(strings.TrimLeft(text, " \t"), "#") && !strings.HasPrefix(text, "%"):
+			if ended {
+				return errors.New("reading YAML: more than one document (...)")
+			}
 			begun = true
 		}
 	}

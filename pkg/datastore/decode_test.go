@@ -59,6 +59,7 @@ func TestDecodeEndpointsErrors(t *testing.T) {
 		"endpoints: []\nendpoints: []":      {"reading YAML", "already set"},
 		"endpoints: [":                      {"reading YAML"},
 		"endpoints: []\n---\nendpoints: []": {"more than one document"},
+		"- 10.0.0.1:80\n...\nendpoints: []": {"more than one document"},
 		// Every problem is reported at once, with its path.
 		`
 endpoints:
