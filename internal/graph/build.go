@@ -90,8 +90,11 @@ func (b *builder) moved(at uintptr) (unsafe.Pointer, error) {
 			return unsafe.Add(b.kept[i].copy, at-begin), nil
 		}
 	}
-	return nil, errors.New("graph: it has changed while it was captured")
+	return nil, errChanged
 }
+
+// errChanged is the error of a reference to something that Take has not seen.
+var errChanged = errors.New("graph: it has changed while it was captured")
 
 // nowhere is where slices without elements point to, so that they share no memory with the captured graph.
 var nowhere struct{}
@@ -122,9 +125,15 @@ func (b *builder) ref(slot unsafe.Pointer, r *ref) (err error) {
 	case toValues:
 		return b.values(slot, r)
 	case toMap:
-		if m := b.maps[*(*unsafe.Pointer)(slot)]; m != nil {
-			reflect.NewAt(r.t, slot).Elem().Set(m.made)
+		to := *(*unsafe.Pointer)(slot)
+		if to == nil {
+			break
 		}
+		m := b.maps[to]
+		if m == nil {
+			return errChanged
+		}
+		reflect.NewAt(r.t, slot).Elem().Set(m.made)
 	case boxed:
 		return b.unbox(slot, r)
 	case text:
@@ -180,7 +189,7 @@ func (b *builder) unbox(slot unsafe.Pointer, r *ref) error {
 		return nil
 	}
 	inside := v.Elem()
-	if p := b.planOf(inside.Type()); len(p.refs) > 0 { // a pointer
+	if p := b.planOf(inside.Type()); len(p.refs) > 0 && !inside.IsNil() { // a pointer
 		at, err := b.moved(inside.Pointer())
 		if err != nil {
 			return err

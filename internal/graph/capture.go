@@ -194,6 +194,7 @@ func (k *Capture) box(slot unsafe.Pointer, r *ref) error {
 	}
 	switch p := r.held; {
 	case len(p.refs) == 0: // it never changes
+	case inside.Kind() == reflect.Pointer && inside.IsNil():
 	case inside.Kind() == reflect.Pointer:
 		k.object(inside.UnsafePointer(), p.refs[0].elem, 1)
 	default:

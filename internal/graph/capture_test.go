@@ -39,7 +39,7 @@ func built[T any](t *testing.T, k *Capture, changes Changes) *T {
 func TestCaptureIsACopy(t *testing.T) {
 	example := func() *node {
 		n := &node{name: "a", items: append(make([]leaf, 0, 8), leaf{n: 1}, leaf{n: 2}), shape: &square{4}, empty: make([]int, 0, 8), fixed: [3]leaf{{n: 5}}}
-		n.next, n.leaves = &node{name: "b"}, []*leaf{{n: 3}, &n.inner, &n.items[1]}
+		n.next, n.leaves = &node{name: "b"}, []*leaf{{n: 3, owner: (*node)(nil)}, &n.inner, &n.items[1]}
 		n.inner.owner, n.byName, n.byLeaf = n.next, map[string]*node{"self": n}, map[*leaf]int{&n.items[0]: 1}
 		n.self = map[string]map[string]int{"x": {"y": 1}}
 		return n
