@@ -183,17 +183,17 @@ func asFile(name string) (file string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	kept := make(chan os.Signal, 1)
-	signal.Notify(kept, os.Interrupt, syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		if _, killed := <-kept; killed { // a copy has names of flows
+		if _, ended := <-signals; ended { // a copy has names of flows
 			_ = os.Remove(spool.Name())
 			os.Exit(1)
 		}
 	}()
 	remove = func() {
-		signal.Stop(kept)
-		close(kept)
+		signal.Stop(signals)
+		close(signals)
 		_ = os.Remove(spool.Name())
 	}
 	n, err := io.Copy(spool, io.LimitReader(in, mostSpooled+1))

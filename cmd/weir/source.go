@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/printable"
+	"github.com/weir-epp/weir/internal/status"
 )
 
 // source opens standard input (-), the answer to an HTTP address, or a file. An address without a path has the path of
@@ -80,14 +81,15 @@ func fetch(ctx context.Context, address, place string) (io.ReadCloser, error) {
 	if at.Path == "" || at.Path == "/" {
 		at.Path, at.RawQuery, _ = strings.Cut(place, "?")
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(patience, func() { cancel(errSilent) })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(patience, func() { cancel(errSilent) })
+	response, err := status.Client.Do(request.WithContext(ctx))
 	if err != nil {
+		timer.Stop()
 		return nil, errors.Join(context.Cause(ctx), err)
 	}
 	body := &answer{response.Body, ctx, timer}

@@ -11,6 +11,10 @@ import (
 // An epp's debug port is read at /debug/recording; its reason for an error is shown, and cannot command the terminal.
 func TestExplainReadsADebugPort(t *testing.T) {
 	port := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/led" {
+			http.Redirect(w, r, "/debug/recording", http.StatusFound)
+			return
+		}
 		if r.URL.Path != "/debug/recording" {
 			http.Error(w, "nothing is recorded\x1b[2J, since recording is 0", http.StatusNotFound)
 			return
@@ -26,6 +30,7 @@ func TestExplainReadsADebugPort(t *testing.T) {
 		{port.URL + "/", `"number":7`, "", 0},
 		{port.URL + "/debug/recording", `"number":7`, "", 0},
 		{port.URL + "/elsewhere", "", "/elsewhere: status 404: nothing is recorded�[2J, since recording is 0", 1},
+		{port.URL + "/led", "", "/led: status 302", 1},
 		{"http://127.0.0.1:1", "", "connection refused", 1},
 	} {
 		var stdout, stderr strings.Builder

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// client uses no proxy: the pages are on this machine, or behind a forwarded port. It follows no redirects: one could
-// lead to another service of this machine, whose answer would end up in weir collect's tar.
-var client = &http.Client{
+// Client reads pages of debug ports and admin interfaces. It uses no proxy: the pages are on this machine, or behind a
+// forwarded port. It follows no redirects: one could lead to another service of this machine, whose answer would end up
+// in weir collect's tar.
+var Client = &http.Client{
 	Transport:     &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -61,7 +62,7 @@ func open(ctx context.Context, address, path string, query url.Values) (io.ReadC
 	if err != nil {
 		return nil, fmt.Errorf("%s is not an address: %w", address, err)
 	}
-	response, err := client.Do(request)
+	response, err := Client.Do(request)
 	if err != nil {
 		return nil, &unansweredError{err}
 	}
