@@ -41,7 +41,7 @@ func (t *tree) pairs(path string, node *yaml.Node, f func(key, path string, valu
 		t.problems.add(path, describe(node), "must be a mapping")
 		return
 	}
-	own := keysOf(node)
+	told := keysOf(node) // its own
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i].Value, node.Content[i+1]
 		if key != mergeKey {
@@ -49,8 +49,8 @@ func (t *tree) pairs(path string, node *yaml.Node, f func(key, path string, valu
 			continue
 		}
 		t.merged(path, value, func(key, path string, value *yaml.Node) {
-			if !slices.Contains(own, key) {
-				own = append(own, key) // of several mappings the first one counts
+			if !slices.Contains(told, key) {
+				told = append(told, key) // of several mappings the first one counts
 				f(key, path, value)
 			}
 		})

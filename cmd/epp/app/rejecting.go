@@ -39,10 +39,15 @@ type endings struct {
 func (e *endings) keep(now outcomes) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(e.kept) > 0 && now.at.Sub(e.kept[0].at) > rejectingWindow {
+	e.forget(now.at)
+	e.kept = append(e.kept, now)
+}
+
+// forget forgets outcomes from before the window, but the newest. The caller holds mu.
+func (e *endings) forget(now time.Time) {
+	for len(e.kept) > 1 && now.Sub(e.kept[0].at) > rejectingWindow {
 		e.kept = e.kept[1:]
 	}
-	e.kept = append(e.kept, now)
 }
 
 // rejections is how many of the requests that ended in a window were rejected for want of room, and the most frequent outcome.
@@ -59,11 +64,8 @@ func (e *endings) since(now outcomes) (r rejections) {
 	if len(e.kept) == 0 {
 		return r
 	}
+	e.forget(now.at)
 	old := &e.kept[0]
-	for len(e.kept) > 1 && now.at.Sub(old.at) > rejectingWindow {
-		e.kept = e.kept[1:]
-		old = &e.kept[0]
-	}
 	r.window = now.at.Sub(old.at)
 	for o := range now.by {
 		r.all += since(old.by[o], now.by[o])
