@@ -31,7 +31,7 @@ type Fields struct {
 	// IncludeUsage reports whether stream_options.include_usage is true.
 	IncludeUsage bool
 	// AskUsage is the edit that makes stream_options.include_usage true. It has no Text if that is already true, or if
-	// the edit could change more of the answer.
+	// the edit could change more than the usage.
 	AskUsage Edit
 	// MaxTokens, MaxCompletionTokens and MaxOutputTokens are max_tokens, max_completion_tokens and max_output_tokens,
 	// and N and BestOf are n and best_of. From 0 to 2^40, or Absent. A number in a string counts, as it does for
@@ -97,8 +97,8 @@ func (f *Fields) begin() {
 type scanner struct {
 	b []byte
 	i int
-	// parts measure the prompt. measured is the part being read, or noPart, and under the latest key in it, perhaps the
-	// next string's.
+	// parts measure the prompt. measured is the part being read, or noPart. under is the latest key in it, to which the
+	// next string may belong.
 	parts    promptParts
 	measured promptKey
 	under    []byte
@@ -137,7 +137,7 @@ func (s *scanner) top(f *Fields) error {
 		return s.fail("the body is not a JSON object")
 	}
 	s.i++
-	// This edit applies unless there are stream_options. A comma follows, or nothing streams.
+	// This edit applies unless there are stream_options. The text ends in a comma: a body that streams has a member more.
 	f.AskUsage = Edit{Start: s.i, End: s.i, Text: askAll}
 	err = s.members(func(key []byte) error { return s.field(key, f) })
 	f.Prompt, f.Pairs = s.parts.sum(), s.parts.pairs()

@@ -20,7 +20,7 @@ type gathering struct {
 }
 
 // defers reports whether a publication must wait. If so, publish is called gatherTime after the last publication, once
-// for all delayed ones. A later publication does not wait.
+// for all delayed ones. A publication more than gatherTime after the last one does not wait.
 func (g *gathering) defers(now time.Time, publish func()) bool {
 	wait := g.last.Add(gatherTime).Sub(now)
 	if g.ended || wait <= 0 {

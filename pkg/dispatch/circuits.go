@@ -396,7 +396,7 @@ func (m *Machine) remind(f *failing) {
 	}
 }
 
-// untilMended returns the time from now until the earliest due endpoint; there must be one.
+// untilMended returns the time from now until the first endpoint in mends is due; mends must not be empty.
 func (m *Machine) untilMended(now time.Time) time.Duration {
 	return m.mends.Min().due - now.Sub(m.born)
 }

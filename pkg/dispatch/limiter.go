@@ -52,7 +52,7 @@ func (l *limiter) take(now time.Time, c *LimiterConfig) (wait time.Duration) {
 	return 0
 }
 
-// adopt follows a new configuration: as many tokens are missing as before, up to the new burst. A limiter that was off begins
+// adopt follows a new configuration: the bucket lacks as many tokens as before, up to the new burst. A limiter that was off begins
 // with a full bucket.
 func (l *limiter) adopt(now time.Time, was, is *LimiterConfig) {
 	if *was == *is {

@@ -30,7 +30,7 @@ func (l *line) first(look func(*Request) bool) {
 
 func (l *line) insert(r *Request) { l.insertAfter(r, nil) }
 
-// insertAfter is insert for a request that belongs after before, unless that is nil.
+// insertAfter is insert for a request whose place is after the request before; nil: anywhere.
 func (l *line) insertAfter(r, before *Request) {
 	if l.row != nil {
 		l.row.insert(r)

@@ -96,7 +96,7 @@ func (l *loaded) class() int {
 // loading returns the cost of that class in tokens.
 func (l *loaded) loading() int64 { return AdapterTokens + int64(l.class())*AdapterTokens/2 }
 
-// engine returns the adapters of an endpoint's engine, and adds a new engine.
+// engine returns the adapters of an endpoint's engine, which it adds if it is new.
 func (a *adapters) engine(id EndpointID) *loaded {
 	l := a.engines[id]
 	if l == nil {

@@ -82,9 +82,9 @@ func (r *BusyRule) busyAt(prompts, batched int64) bool {
 	return readHi > mostHi || readHi == mostHi && readLo > mostLo
 }
 
-// busy reports whether n busy endpoints out of of make the endpoints too busy.
-func (r *BusyRule) busy(n, of int) bool {
-	return of > 0 && int64(n)*Millionths >= r.ratio()*int64(of)
+// busy reports whether n busy endpoints of all are too many.
+func (r *BusyRule) busy(n, all int) bool {
+	return all > 0 && int64(n)*Millionths >= r.ratio()*int64(all)
 }
 
 // busyness has the busy ready endpoints by one rule.

@@ -16,7 +16,7 @@ const (
 type Config struct {
 	// Kind is Log or File.
 	Kind string
-	// Path is the absolute path of the file. It is required with File, and ignored otherwise.
+	// Path is the absolute path of the file, required with File. Log has no use for it, but it must be absolute too if set.
 	Path string
 	// MaxBytes is the size at which the file is renamed; MinBytes to MostBytes.
 	MaxBytes int64
