@@ -31,10 +31,7 @@ const (
 	rowGap       vg.Length = 14
 )
 
-// mostLines is the number of flows or engines in a row; the others are summed up, or left out.
-const mostLines = 12
-
-// row is one kind of figure over time. All reports share its axis.
+// row is one kind of figure over time. All reports share its axes.
 type row struct {
 	label string
 	// lines returns the values of each line, by interval.
@@ -43,7 +40,7 @@ type row struct {
 
 var rows = []row{
 	{"tokens/s by flow", func(r *Report) [][]float64 {
-		return columns(r.Over.Service, min(mostLines, len(r.Over.Flows)), 1/r.Over.IntervalSeconds)
+		return columns(r.Over.Service, min(shown.MostSeries, len(r.Over.Flows)), 1/r.Over.IntervalSeconds)
 	}},
 	{"mean wait (s)", func(r *Report) [][]float64 { return of(r.Over.Wait, r.Over.Granted) }},
 	{"mean TTFT (s)", func(r *Report) [][]float64 { return of(r.Over.TTFT, r.Over.Answered) }},
@@ -57,13 +54,15 @@ var rows = []row{
 		}
 		return [][]float64{hits}
 	}},
-	{"held by engine", func(r *Report) [][]float64 { return columns(r.Over.Held, min(mostLines, len(r.Over.Held[0])), 1) }},
+	{"held by engine", func(r *Report) [][]float64 {
+		return columns(r.Over.Held, min(shown.MostSeries, len(r.Over.Held[0])), 1)
+	}},
 }
 
 // serviceRows are the rows of reports with ServiceFigures.
 var serviceRows = []row{
 	{"service/s by flow, of a minute", func(r *Report) [][]float64 {
-		return r.overWindows(columns(r.Service.Service, min(mostLines, len(r.Service.Flows)), 1))
+		return r.overWindows(columns(r.Service.Service, min(shown.MostSeries, len(r.Service.Flows)), 1))
 	}},
 	{"difference, of a minute", func(r *Report) [][]float64 { return r.overWindows([][]float64{r.Service.Difference}) }},
 	rows[1],
@@ -142,6 +141,10 @@ func drawPicture(c draw.Canvas, title string, reports []*Report) {
 	c = draw.Crop(c, pictureInset, -pictureInset, pictureFoot, -pictureInset)
 	drawTitle(c, title, reports[0])
 
+	long := 1.0
+	for _, r := range reports {
+		long = max(long, float64(len(r.Over.Wait))*r.Over.IntervalSeconds)
+	}
 	rows := rowsOf(reports)
 	plots := make([][]*plot.Plot, len(rows))
 	for i := range rows {
@@ -157,6 +160,7 @@ func drawPicture(c draw.Canvas, title string, reports []*Report) {
 			plots[i] = append(plots[i], p)
 		}
 		for _, p := range plots[i] {
+			p.X.Min, p.X.Max = 0, long
 			p.Y.Min, p.Y.Max = 0, max(high*1.05, 1e-3)
 		}
 	}
@@ -179,7 +183,7 @@ func drawTitle(c draw.Canvas, title string, r *Report) {
 	at := vg.Point{X: c.Min.X, Y: c.Max.Y}
 	c.FillText(shown.TextStyle(13, true, shown.Ink, draw.XLeft, draw.YTop), at, title)
 	at.Y -= 22
-	for i, flow := range r.Over.Flows[:min(mostLines, len(r.Over.Flows))] {
+	for i, flow := range r.Over.Flows[:min(shown.MostSeries, len(r.Over.Flows))] {
 		style := shown.TextStyle(9.5, false, shown.Colour(i), draw.XLeft, draw.YTop)
 		if at.X+style.Width(flow) > c.Max.X {
 			return
@@ -216,6 +220,5 @@ func (of *row) plot(r *Report) (p *plot.Plot, top float64) {
 			run = nil
 		}
 	}
-	p.X.Min, p.X.Max = 0, max(float64(len(r.Over.Wait))*r.Over.IntervalSeconds, 1)
 	return p, top
 }
