@@ -102,12 +102,12 @@ type Level struct {
 	// Maximum number of requests in flight of a tenant, or a user of the second level, in all tiers and classes. At least 0; 0:
 	// maxInFlightPerFlow in the first level, none in the second. It needs another discipline than none.
 	//
-	// Default: Whoever is alone may use every slot; fairness needs no cap.
+	// Default: A tenant or a user that is alone may use every slot; fairness needs no cap.
 	MaxInFlight int64 `yaml:"maxInFlight,omitempty" default:"0" sets:"controller.Levels[].MaxInFlight"`
 	// The same in tokens; one that is below it may take another request of any size. At least 0; 0:
 	// maxTokensInFlightPerFlow in the first level, none in the second. It needs another discipline than none.
 	//
-	// Default: Whoever is alone may use every slot; fairness needs no cap.
+	// Default: A tenant or a user that is alone may use every slot; fairness needs no cap.
 	MaxTokensInFlight int64 `yaml:"maxTokensInFlight,omitempty" default:"0" sets:"controller.Levels[].MaxTokensInFlight"`
 }
 
