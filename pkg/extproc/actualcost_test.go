@@ -20,7 +20,7 @@ func streamOf(tokens int) string {
 	return strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n", tokens)
 }
 
-// A request of 400 bytes and at most 500 tokens is charged 100 + 2·500 at dispatch. Each case has its cost in the end.
+// A request of 400 bytes and at most 500 tokens is charged 100 + 2·500 at dispatch. Each case has its final cost.
 func TestCostAtTheEnd(t *testing.T) {
 	const estimated = 100 + 2*500
 	sse := []string{"content-type", "text/event-stream"}
@@ -129,9 +129,9 @@ func TestCostAtTheEnd(t *testing.T) {
 	}
 }
 
-// A request that the engine refuses costs the room that was kept for it meanwhile: a flow whose requests claim
-// to be huge and are refused pays for the room that others do not get. Later it costs what the engine may have made
-// meanwhile, before it refused: 50 tokens a second for each of 100 answers.
+// A request that the engine refuses pays for the room that it held meanwhile: a flow of refused huge requests pays for
+// the room that other flows do not get. A later refusal costs the tokens that the engine may have generated before it:
+// 50 tokens a second for each of 100 answers.
 func TestRefusedPaysForItsRoom(t *testing.T) {
 	const estimated = 100 + 100*2*1000
 	for _, c := range []struct {
@@ -161,8 +161,8 @@ func TestRefusedPaysForItsRoom(t *testing.T) {
 	}
 }
 
-// A client that leaves a long answer pays for its time so far, at 50 tokens a second while no other rate is known:
-// leaving just before the usage gains nothing.
+// A client that leaves during a long answer pays for its time so far, at 50 tokens a second while no other rate is
+// known: leaving just before the usage gains nothing.
 func TestLeavingLatePaysForTheTime(t *testing.T) {
 	for _, c := range []struct {
 		mode  string
@@ -188,10 +188,10 @@ func TestLeavingLatePaysForTheTime(t *testing.T) {
 	}
 }
 
-// A prompt that the body does not show is charged without usage all the same, by what it may be: 2,000 tokens for each image,
-// file or earlier turn, whatever their bytes, and a quarter of the bytes of fields that an engine may show to the model. At
-// dispatch the charge is that of the text, and the stock has the images and turns beside it. What the engine reports of the
-// prompt goes before it.
+// Without usage, a prompt that the body does not show is charged by its possible size: 2,000 tokens for each image,
+// file or earlier turn, whatever their bytes, and a quarter of the bytes of fields that an engine may show to the
+// model. The charge at dispatch is that of the text; the stock also has the images and turns. The engine's report of
+// the prompt replaces all of these.
 func TestUnmeasuredPromptsPayWithoutUsage(t *testing.T) {
 	image := `{"image_url":{"url":"data:image/png;base64,` + strings.Repeat("QUJD", 50_000) + `"}}`
 	for _, c := range []struct {
@@ -236,8 +236,8 @@ func TestUnmeasuredPromptsPayWithoutUsage(t *testing.T) {
 	}
 }
 
-// Answers without usage are charged by time, whole ones from the time at which the request went to the engine. They
-// predict the lengths of the flow's next answers; errors predict nothing.
+// Answers without usage are charged by time, non-streamed ones from the time at which the request went to the engine.
+// They predict the lengths of the flow's next answers. Errors predict nothing.
 func TestTimeTeachesLengths(t *testing.T) {
 	const sse = "text/event-stream"
 	for _, c := range []struct {
@@ -302,7 +302,7 @@ func TestPreemptedIsNotCharged(t *testing.T) {
 	})
 }
 
-// If a defect prevents the report of the cost, the lease is settled nevertheless.
+// A defect that prevents the report of the cost does not keep the lease from being settled.
 func TestPanicInTheCostSettles(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "m"))

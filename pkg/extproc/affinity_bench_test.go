@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// conversationBody is a chat with messages of 4 KB, of at least bytes bytes.
+// conversationBody is a chat with messages of 4 KB, at least bytes long in total.
 func conversationBody(bytes int) string {
 	var s strings.Builder
 	s.WriteString(`{"model":"m","messages":[`)

@@ -14,8 +14,8 @@ import (
 // affinityLog is an Affinity that records its calls.
 type affinityLog struct {
 	told   []string
-	cached int64 // that the endpoint is taken to have
-	best   int64 // that the best endpoint is taken to have
+	cached int64 // assumed cached tokens of the endpoint
+	best   int64 // assumed cached tokens of the best endpoint
 }
 
 func (a *affinityLog) Cached() int64 { return a.best }
@@ -127,7 +127,7 @@ func TestAffinityOfARefusedRequest(t *testing.T) {
 	})
 }
 
-// Without bodies, requests go on without affinity; this is logged once and counted each time.
+// Without bodies, requests go on without affinity. Weir logs this once and counts each request.
 func TestAffinityWithoutBodies(t *testing.T) {
 	for _, mode := range []string{"NONE/NONE", "STREAMED/NONE"} {
 		inBubble(t, mode, byPrefix, func(c *conversation) {
@@ -149,7 +149,7 @@ func TestAffinityWithoutBodies(t *testing.T) {
 }
 
 // If a tenant's prompts begin like others' for Weir but not for the engine, the tenant pays for every token that the
-// engine reports as read, or for all tokens without a report. Until then it is charged Weir's estimate.
+// engine reports as uncached, or for all tokens without a report. Until then it is charged Weir's estimate.
 func TestLiarsPayWhatEnginesReport(t *testing.T) {
 	body := `{"model":"m","prompt":"` + strings.Repeat("words ", 1000) + `"}`
 	var estimated fairqueue.Cost

@@ -19,7 +19,7 @@ const (
 func byTenant(c *Config) { c.FlowKey = []string{"header:x-tenant", "model"} }
 
 // A client that stops sending is rejected after exactly limits.bodyTimeout, whatever it has sent. Afterwards it holds
-// no memory, even while its stream stays open.
+// no memory, even if its stream stays open.
 func TestBodyThatNeverEnds(t *testing.T) {
 	for _, mode := range []string{"FULL_DUPLEX/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE"} {
 		for _, sent := range []string{"", `{"model":"m"`} {
@@ -50,20 +50,20 @@ func TestBodyThatNeverEnds(t *testing.T) {
 	}
 }
 
-// Empty chunks do not extend a body's deadline, and bytes do, by a second for every 64 KiB. So a slow upload succeeds, and
-// one that is much slower does not.
+// Empty chunks do not extend a body's deadline. Bytes extend it by a second for every 64 KiB. So a slow upload
+// succeeds, and a much slower one does not.
 func TestBodyTimeoutFollowsWhatCame(t *testing.T) {
 	chunk := strings.Repeat(" ", 64<<10)
 	for _, test := range []struct {
 		name  string
 		part  string
 		every time.Duration
-		until time.Duration // when it is turned away; 0: it goes through after 100 parts
+		until time.Duration // time of the rejection; 0: it goes through after 100 parts
 	}{
 		{"empty chunks", "", 100 * time.Millisecond, 30 * time.Second},
 		{"64 KiB a second", chunk, time.Second, 0},
 		{"64 KiB in 1.25 s", chunk, 1250 * time.Millisecond, 0},
-		{"64 KiB in 2 s", chunk, 2 * time.Second, 59 * time.Second}, // 30 s, and 29 parts have come by then
+		{"64 KiB in 2 s", chunk, 2 * time.Second, 59 * time.Second}, // 30 s, and the time of the 29 parts so far
 	} {
 		inBubble(t, "FULL_DUPLEX/NONE", nil, func(c *conversation) {
 			c.say(chat())
@@ -96,8 +96,8 @@ func TestBodyTimeoutFollowsWhatCame(t *testing.T) {
 	}
 }
 
-// BUFFERED shows no byte before the last one, so the announced length counts, up to the limit. A false one gains no more
-// than that.
+// BUFFERED shows no byte before the last one, so the announced length counts, up to the limit. A false length gains no
+// more time than that.
 func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
 	for announced, want := range map[string]time.Duration{
 		"":                    30 * time.Second,
@@ -106,14 +106,14 @@ func TestAnnouncedLengthCountsAsReceived(t *testing.T) {
 		"6553600":             130 * time.Second,
 		"33554432":            542 * time.Second, // 32 MiB
 		"-6553600":            30 * time.Second,
-		"9223372036854775808": 30 * time.Second, // no number
+		"9223372036854775808": 30 * time.Second, // not a number
 		"1e9":                 30 * time.Second,
 	} {
 		wantTimeout(t, "BUFFERED/NONE", announced, want)
 	}
 }
 
-// wantTimeout checks the time at which a missing body of an announced length is given up.
+// wantTimeout checks the time at which Weir rejects a missing body of an announced length.
 func wantTimeout(t *testing.T, mode, announced string, want time.Duration) {
 	t.Helper()
 	inBubble(t, mode, nil, func(c *conversation) {
@@ -129,8 +129,8 @@ func wantTimeout(t *testing.T, mode, announced string, want time.Duration) {
 	})
 }
 
-// Where Weir sees the bytes as they arrive, an announced length gains no time. In BUFFERED_PARTIAL it may exceed the limit,
-// and gains no more time than the limit does.
+// If Weir sees the bytes as they arrive, an announced length gains no time. In BUFFERED_PARTIAL it may exceed the
+// limit, and gains no more time than the limit does.
 func TestAnnouncedLengthElsewhere(t *testing.T) {
 	wantTimeout(t, "FULL_DUPLEX/NONE", "33554432", 30*time.Second)
 	wantTimeout(t, "BUFFERED_PARTIAL/NONE", "999999999999", 542*time.Second) // of 32 MiB
@@ -163,7 +163,7 @@ func TestBodyTimeoutAtTheSameInstant(t *testing.T) {
 	}
 }
 
-// There is one timer for all bodies. After the last body is whole it fires at most once more, and is not armed again.
+// All bodies share one timer. After the last body is whole it fires at most once more, and is not armed again.
 func TestNoTimerWithoutArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -239,8 +239,8 @@ func TestHoarderLosesItsNewestBody(t *testing.T) {
 	})
 }
 
-// If the hoarder itself sends more, its own arrival is rejected. A complete body is never expelled: if only complete bodies
-// are held, the arrival is rejected, and no incomplete body is expelled in vain.
+// If the tenant with the most bytes sends more, its own arrival is rejected. A complete body is never expelled: if all
+// held bodies are complete, the arrival is rejected, and no incomplete body is expelled in vain.
 func TestWhoIsRefusedForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, kib(64))
@@ -294,12 +294,12 @@ func TestBodiesAreChargedAsAllocated(t *testing.T) {
 		announced int64
 		chunks    []int
 		most      int64 // capacity at the end
-		spare     int   // room behind what came, as decoders leave it
+		spare     int   // spare capacity, as decoders leave it
 	}{
 		{1_000_000, append([]int{1}, ones21()...), 64, 0},
 		{-1, []int{1000, 1000, 1000}, 6000, 0},
 		{2500, []int{1000, 1000, 500}, 2500, 0},
-		{10, []int{1000, 1000}, 4096, 0}, // a lie
+		{10, []int{1000, 1000}, 4096, 0}, // a false length
 		{1 << 40, []int{20 << 20, 1}, 32 << 20, 0},
 		{24 << 20, []int{20 << 20, 1}, 24 << 20, 0},
 		{-1, []int{1000}, 2000, 1000},
@@ -346,8 +346,8 @@ type nobody struct{}
 
 func (nobody) expel(error) {}
 
-// BenchmarkAmongManyArrivals measures one chunk while n other bodies are open and the memory is used up. The search for a
-// victim does not grow with n.
+// BenchmarkAmongManyArrivals measures one chunk while n other bodies are incomplete and the memory is used up. The
+// search for a victim does not grow with n.
 func BenchmarkAmongManyArrivals(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -37,7 +37,7 @@ func (r *replay) Recv() (*extprocv3.ProcessingRequest, error) {
 
 func (r *replay) Send(*extprocv3.ProcessingResponse) error { r.sent++; return nil }
 
-// quickController grants at once and keeps nothing.
+// quickController grants at once and records nothing.
 type quickController struct{}
 
 func (quickController) TryEnqueue(context.Context, *flowcontrol.Request) (Lease, error) {
@@ -95,13 +95,13 @@ var envoyHeaders = []string{
 	"content-length", "1024",
 }
 
-// BenchmarkHeadersOnly measures all that this package adds to a request whose headers say enough.
+// BenchmarkHeadersOnly measures this package's cost for a request without a body to read.
 func BenchmarkHeadersOnly(b *testing.B) {
 	benchmark(b, chat(append(envoyHeaders, "x-gateway-model-name", "m")...), responseHeaders("200", false))
 }
 
-// BenchmarkGated measures both streams of such a request behind a first-token gate, with the main filter's response headers
-// skipped.
+// BenchmarkGated measures both streams of such a request with a first-token gate; the main filter skips response
+// headers.
 func BenchmarkGated(b *testing.B) {
 	bench := newBench(b, nil)
 	bench.server.controller = quickController{}

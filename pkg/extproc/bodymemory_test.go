@@ -11,16 +11,16 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// kept is the onlooker's view of a body: its arrival and the bytes it holds.
+// kept is the oracle's view of a body: its arrival and the bytes it holds.
 type kept struct {
 	arrival
 	tenant string
 	bytes  int64
-	since  int // when it first held a byte
+	since  int // time of its first byte
 	whole  bool
 }
 
-// onlooker adds everything up anew at each step, while the account keeps sums and heaps.
+// onlooker is the oracle: it sums up anew at each step, while the account keeps sums and heaps.
 type onlooker []*kept
 
 func (o onlooker) bytes(counts func(*kept) bool) (sum int64) {
@@ -50,7 +50,7 @@ func (o onlooker) newest(k *kept) bool {
 // body, and no tenant has more bytes in such bodies. The bytes that asker wants count as its own; of two equal tenants
 // it is asker's.
 func (o onlooker) mayGo(k, asker *kept, n int64) bool {
-	asks := int64(-1) // a whole body has a claim of no tenant's
+	asks := int64(-1) // a whole body belongs to no tenant's claim
 	if !asker.whole {
 		asks = o.incomplete(asker.tenant) + n
 	}
@@ -68,9 +68,9 @@ func (o onlooker) mayGo(k, asker *kept, n int64) bool {
 	return !k.whole && o.newest(k)
 }
 
-// The rule of limits.maxBodyBytesTotal, over random bodies that grow, become whole and go: never a byte more than the
-// limit. A whole body is never expelled. The tenant with the most bytes in incomplete bodies loses its newest one. No body
-// is expelled for an arrival that is refused anyway because of its size. An arrival is refused if it is the one to go.
+// Random bodies grow, become whole and go. Their total never exceeds limits.maxBodyBytesTotal by a byte. A whole body
+// is never expelled. The tenant with the most bytes in incomplete bodies loses its newest one. No body is expelled for
+// an arrival that is refused for its size. An arrival that would itself be expelled is refused.
 func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 	const limit = 1000
 	lost, refused := 0, 0
@@ -101,7 +101,7 @@ func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 				whole := all.bytes(func(k *kept) bool { return k.whole })
 				err := memory.charge(&k.arrival, 0, n, limit)
 				losers := 0
-				for more := true; more; { // in the order in which they may have gone
+				for more := true; more; { // in the order in which they may be expelled
 					more = false
 					for j, victim := range all {
 						if victim.err != nil && all.mayGo(victim, k, n) {
@@ -179,7 +179,7 @@ func TestOnePartTurnsAwayAFew(t *testing.T) {
 	memory.due.timer.Stop()
 }
 
-// A part or the end of a body that was expelled a moment ago gets the reason as an error, and holds no memory.
+// A part or the end of a body that has just been expelled gets the reason as an error, and holds no memory.
 func TestPartOfABodyThatWasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var memory bodyMemory
@@ -209,7 +209,7 @@ type timed struct{ at chan time.Time }
 func (s timed) expel(error) { s.at <- time.Now() }
 
 // Each of many bodies is expelled at its own deadline, for any other deadlines and any order: a short one after a long
-// one, and one that receives more after one that receives nothing.
+// one, and a body that receives more after one that receives nothing.
 func TestEachBodyHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))

@@ -19,12 +19,12 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// chunk is an event of a streamed chat completion, as a vLLM sends it.
+// chunk is an event of a streamed chat completion in vLLM's form.
 const chunk = `data: {"id":"chatcmpl-7b0d3e0d2d4f4b0e9a4a3d2c1b0a9f8e","object":"chat.completion.chunk","created":1764000000,` +
 	`"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" the"},"logprobs":null,` +
 	`"finish_reason":null,"token_ids":null}]}` + "\n\n"
 
-// noopChunks answers every message of a response with nothing, or sends its parts back.
+// noopChunks answers every message of a response with an empty reply, or returns its parts.
 type noopChunks struct {
 	extprocv3.UnimplementedExternalProcessorServer
 	placed *extprocv3.ProcessingResponse
@@ -54,9 +54,10 @@ func (n *noopChunks) Process(s extprocv3.ExternalProcessor_ProcessServer) error 
 	}
 }
 
-// BenchmarkChunks measures what a chunk of a streamed response costs here, in both modes that show them: with a processor
-// that does nothing, with Weir without usage, and with usage, in turn. An operation is one such turn. The figures are the
-// processor time of client and server together for a chunk, and the differences between neighbours; medians of all turns.
+// BenchmarkChunks measures the cost of a chunk of a streamed response in both modes that show chunks: with a no-op
+// processor, with Weir without usage, and with usage, in turn. An operation is one such turn. The figures are the
+// processor time of client and server together for a chunk, and the differences between neighbours; medians of all
+// turns.
 func BenchmarkChunks(b *testing.B) {
 	for _, mode := range []struct {
 		name string
@@ -128,7 +129,7 @@ func benchmarkChunks(b *testing.B, mode modev3.ProcessingMode_BodySendMode) {
 			used[i] = append(used[i], measure(clients[i]))
 		}
 	}
-	// The machine is never quiet for long, so neighbours are compared.
+	// The machine is never idle for long, so neighbours are compared.
 	median := func(of func(turn int) float64) float64 {
 		var all []float64
 		for turn := range used[0] {

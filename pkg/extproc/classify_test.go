@@ -47,7 +47,7 @@ func TestClassifiedWhenOffered(t *testing.T) {
 			}
 		})
 	}
-	// A request that is no inference is placed without any class.
+	// A request that is not inference is placed without any class.
 	inBubble(t, "NONE/NONE", inFamilies, func(conv *conversation) {
 		conv.say(requestHeaders(true, ":method", "GET", ":path", "/v1/models"))
 		conv.heard()

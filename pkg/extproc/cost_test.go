@@ -142,7 +142,7 @@ func TestUsageWithoutOutput(t *testing.T) {
 	}
 }
 
-// Where the body is not read, its length stands for the text in it; and in requests each request costs 1.
+// If the body is not read, its length stands for its text. In requests, each request costs 1.
 func TestEstimateWithoutBody(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -214,12 +214,12 @@ const (
 	doneEvent  = "data: [DONE]\n\n"
 )
 
-// A limit that the engine does not read on this path, or reads otherwise than it looks, does not lower what a client is
-// charged: neither when it is dispatched nor when it leaves.
+// A limit that the engine ignores on this path, or reads differently, does not lower the client's charge: neither at
+// dispatch nor when the client leaves.
 func TestLimitsThatDoNotCount(t *testing.T) {
 	for _, c := range []struct {
 		path, limits string
-		most         fairqueue.Cost // of the output, when the client leaves after 100 s, at 50 tokens a second
+		most         fairqueue.Cost // charge for the output when the client leaves after 100 s, at 50 tokens a second
 	}{
 		{"/v1/chat/completions", `"max_tokens":30`, 30},
 		{"/v1/chat/completions", `"max_completion_tokens":30`, 30},
@@ -258,7 +258,7 @@ func TestLimitsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// A number of answers that overflows does not count as few.
+// An overflowing number of answers gives the largest cost.
 func TestAnswersDoNotOverflow(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/NONE", inTokens, func(conv *conversation) {
 		conv.say(chat("x-gateway-model-name", "m"))
@@ -272,8 +272,8 @@ func TestAnswersDoNotOverflow(t *testing.T) {
 	})
 }
 
-// An answer that outgrows its estimate is charged while it streams, if it is seen: at least the tokens seen, and at
-// most those that the request allows.
+// An answer that outgrows its estimate is charged while it streams, if Weir sees it: at least the tokens seen, and at
+// most the tokens that the request allows.
 func TestChargedWhileStreaming(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", inTokens, func(c *conversation) {
 		c.say(chat("x-gateway-model-name", "m"))
@@ -307,7 +307,7 @@ func TestChargedWhileStreaming(t *testing.T) {
 	})
 }
 
-// A flow is estimated by its own past usage, however it was reported, and no other flow is.
+// A flow is estimated by its own past usage, in whatever form, and by no other flow's.
 func TestEstimatesLearn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(c *Config) {
@@ -356,7 +356,7 @@ func TestEstimatesLearn(t *testing.T) {
 	})
 }
 
-// The metrics of usage count how and when it came, and the answers without any. Refused requests have none to report.
+// The metrics of usage count its source and time, and the answers without any. Refused requests have no usage.
 func TestUsageSeen(t *testing.T) {
 	exchange := func(b *testbench, mode, status string, rest ...func(c *conversation)) {
 		c := b.open(mode)
@@ -394,8 +394,8 @@ func TestUsageSeen(t *testing.T) {
 	})
 }
 
-// A request's two numbers: what the queue charges, where a token of the answer costs two, and what it takes of the stock,
-// where each takes one, or what the configuration says. Without an estimate, the stock takes the cost.
+// A request has two numbers. The queue charges two for a token of the answer. The stock takes one, or the configured
+// number. Without an estimate, the stock takes the cost.
 func TestCostAndTokensOfTheStock(t *testing.T) {
 	weighted := func(cfg *Config) {
 		inTokens(cfg)

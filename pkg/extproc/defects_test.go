@@ -15,9 +15,9 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Each test here is named after a defect of another endpoint picker, which this one must not have. The usage reader's
-// are in usage_test.go. Not this package's: liveness, the mean that hides a full endpoint, and the queue's own (a
-// backlog that rejects others).
+// Each test is named after a defect of another endpoint picker, which Weir must not have. The defects of reading usage
+// are in usage_test.go. Other packages have liveness, the mean that hides a full endpoint, and a backlog that rejects
+// others.
 
 // inBubble runs one conversation.
 func inBubble(t *testing.T, mode string, change func(*Config), talk func(c *conversation)) {
@@ -43,7 +43,7 @@ func TestDefectStatusReadWithoutItsColon(t *testing.T) {
 func TestDefectRequestTrailersIgnored(t *testing.T) {
 	for _, mode := range []string{"NONE/NONE", "STREAMED/NONE", "BUFFERED/NONE", "BUFFERED_PARTIAL/NONE", "FULL_DUPLEX/NONE"} {
 		inBubble(t, mode, func(c *Config) { c.RequestBody = request.BodyAlways }, func(c *conversation) {
-			c.say(chat("x-gateway-model-name", "m")) // of a body with trailers BUFFERED_PARTIAL cannot say that it is whole
+			c.say(chat("x-gateway-model-name", "m")) // with trailers, BUFFERED_PARTIAL cannot mark a body as whole
 			c.say(requestBodyOf(`{"model":"m"}`, false))
 			c.say(requestTrailers())
 			if got := c.heard(); !strings.HasSuffix(got, "trailers") {
@@ -154,8 +154,7 @@ func TestDefectDuplicateHeadersCollapsed(t *testing.T) {
 	})
 }
 
-// Weir's own headers, and those that a client may have forged, never reach the model server, even if the request is not
-// placed.
+// Weir's own headers, also forged ones, never reach the model server, even if the request is not placed.
 func TestDefectControlHeadersReachTheUpstream(t *testing.T) {
 	forged := []string{
 		"x-gateway-destination-endpoint", "169.254.169.254:80", "x-gateway-destination-endpoint-served", "6.6.6.6:1",
@@ -215,7 +214,7 @@ func TestDefectNoBodyLimit(t *testing.T) {
 		}
 		c.settled(1)
 	})
-	// The limit of all bodies is not this request's fault, so the client may retry.
+	// The limit of all bodies is not this request's mistake, so the client may retry.
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, small)
 		first, second := b.open("FULL_DUPLEX/NONE"), b.open("FULL_DUPLEX/NONE")

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A panic costs one stream a 500 and nothing else. The request still has exactly one outcome, and the right one.
+// A panic costs one stream a 500 and nothing else. The request still has exactly one outcome, and it is the right one.
 func TestPanicIsContained(t *testing.T) {
 	dispatched, unsent := &flowcontrol.Completion{}, &flowcontrol.Completion{Unsent: true}
 	seen := &flowcontrol.Completion{Status: 200}
@@ -66,7 +66,7 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-// A request that reached no engine, because of a panic before its destination was sent, is charged as such, and not its
+// A request that reached no engine, because of a panic before its destination was sent, is charged 1 instead of its
 // estimate.
 func TestPanicBeforeSendingIsNotCharged(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", inTokens, func(c *conversation) {
@@ -82,8 +82,8 @@ func TestPanicBeforeSendingIsNotCharged(t *testing.T) {
 	})
 }
 
-// A panic between the count of a rejection and its sending leaves the count as it is: the client still gets an answer, and
-// the request one outcome.
+// A panic between the count of a rejection and its sending does not change the count: the client still gets an answer,
+// and the request one outcome.
 func TestPanicAfterTheCount(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", tellingState, func(c *conversation) {
 		c.controller.boom = "Waiting"
@@ -95,7 +95,7 @@ func TestPanicAfterTheCount(t *testing.T) {
 	})
 }
 
-// gRPC recovers no panic, so one at the end of a stream ended the whole process.
+// gRPC recovers no panic, so an unrecovered one at the end of a stream would end the process.
 func TestDefectPanicAtTheEndOfAStreamEndsTheProcess(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", nil, func(c *conversation) {
 		c.controller.boom, c.controller.preempt = "OnRequestComplete", make(chan struct{}) // it has a reader

@@ -33,8 +33,8 @@ var everyMessage = []struct {
 	{"another", func() *extprocv3.ProcessingRequest { return &extprocv3.ProcessingRequest{} }},
 }
 
-// everyState leads a stream into each state in which a message can arrive. A lead returns false if the state does not exist
-// in the stream's mode.
+// everyState leads a stream into each state in which a message can arrive. A lead returns false if the stream's mode
+// lacks the state.
 var everyState = []struct {
 	name string
 	lead func(c *conversation) bool
@@ -121,7 +121,7 @@ var everyState = []struct {
 	}},
 }
 
-// leadToGrant sends the fewest messages from which a request is offered.
+// leadToGrant sends the fewest messages that lead to an offer of the request.
 func (c *conversation) leadToGrant() {
 	c.say(chat("x-gateway-model-name", "m"))
 	if c.mode.request == request.FullDuplex {

@@ -26,7 +26,7 @@ type fakeController struct {
 	// hold makes requests wait for a verdict in grant.
 	hold    bool
 	grant   chan error
-	reject  error // what TryEnqueue and PassOn answer; nil grants
+	reject  error // result of TryEnqueue and PassOn; nil grants
 	preempt chan struct{}
 	boom    string // panics in the named method; in Waiting only once
 	waiting int
@@ -122,9 +122,9 @@ type fakeLease struct {
 	prefilled  int
 
 	firstTokens int
-	costs       []fairqueue.Cost     // that OnCost was told
-	tokens      []flowcontrol.Tokens // that OnCost was told
-	expected    []fairqueue.Cost     // that OnExpected was told
+	costs       []fairqueue.Cost     // values passed to OnCost
+	tokens      []flowcontrol.Tokens // values passed to OnCost
+	expected    []fairqueue.Cost     // values passed to OnExpected
 }
 
 func (l *fakeLease) Preempted() <-chan struct{} { return l.preempt }
@@ -189,7 +189,7 @@ func (l *fakeLease) OnRequestComplete(c flowcontrol.Completion) {
 
 // fakePicker places every request at the same endpoints.
 type fakePicker struct {
-	mu        sync.Mutex // of model and subset: streams call at a time
+	mu        sync.Mutex // guards model and subset: streams call concurrently
 	address   string
 	fallbacks []string
 	err       error
@@ -202,12 +202,12 @@ type fakePicker struct {
 	lists     []string
 	prompt    *body.Blocks
 	watched   bool
-	affinity  Affinity // nil: nobody knows
+	affinity  Affinity // nil: unknown
 	most      int64    // tokens that engines take; 0: any number
 	length    Length
 	confined  *request.Subset
-	views     int                  // that were asked for
-	explained *scheduling.Decision // what Explained returns
+	views     int                  // requested ones
+	explained *scheduling.Decision // result of Explained
 }
 
 func (p *fakePicker) Prepare(model string, subset request.Subset, needs request.Needs) (Placement, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// The role in the metadata of a stream decides between a main filter and a gate where the first message could be either.
-// It never makes Weir hold what Envoy would not release, and an unknown one is ignored.
+// If the first message fits both, the role in the stream's metadata decides between a main filter and a gate. It never
+// makes Weir hold a response that Envoy would not release. An unknown role is ignored.
 func TestRoleOfAFilter(t *testing.T) {
 	gateModes := &extprocv3.ProtocolConfiguration{
 		ResponseBodyMode: modev3.ProcessingMode_STREAMED, SendBodyWithoutWaitingForHeaderResponse: true,
@@ -65,7 +65,7 @@ func TestRoleOfAFilter(t *testing.T) {
 	}
 }
 
-// firstAnswers opens a stream that begins with the headers of an error response, and returns what is answered.
+// firstAnswers opens a stream that begins with the headers of an error response, and returns the replies.
 func firstAnswers(ctx context.Context, t *testing.T, client extprocv3.ExternalProcessorClient, p *extprocv3.ProtocolConfiguration) string {
 	t.Helper()
 	s, err := client.Process(ctx)
@@ -83,7 +83,7 @@ func firstAnswers(ctx context.Context, t *testing.T, client extprocv3.ExternalPr
 	return got
 }
 
-// A request is never taken for a gate's response, whatever role its filter has: it would go unqueued.
+// A request is never taken for a gate's response, whatever role its filter has: it would bypass the queue.
 func TestRequestIsARequestInAnyRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -107,7 +107,7 @@ func TestRequestIsARequestInAnyRole(t *testing.T) {
 	})
 }
 
-// A request that has its destination already was placed by an earlier filter. In every mode it goes on unchanged, without a
+// An earlier filter has placed a request that comes with a destination. In every mode it goes on unchanged, without a
 // lease or an outcome. It is counted, and Weir warns once.
 func TestPlacedBefore(t *testing.T) {
 	for mode, want := range map[string]string{
@@ -142,7 +142,7 @@ func TestPlacedBefore(t *testing.T) {
 			}
 		})
 	}
-	// A client's header is not metadata, and the endpoint that served is not a destination.
+	// A client's header is not metadata, and the serving endpoint is not a destination.
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		m := chat("x-gateway-destination-endpoint", "10.0.0.1:8000")
 		m.MetadataContext = metadataOf("envoy.lb", "x-gateway-destination-endpoint-served", structpb.NewStringValue("10.0.0.1:8000"))

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// FuzzMessages: for any messages of Envoy in any order and mode, and any actions of the queue, a stream neither panics
-// nor hangs, an ImmediateResponse is its last message, and it settles exactly one outcome.
+// FuzzMessages sends any messages of Envoy in any order and mode, with any actions of the queue. A stream neither
+// panics nor hangs, an ImmediateResponse is its last message, and it settles exactly one outcome.
 func FuzzMessages(f *testing.F) {
 	f.Add(uint8(2), uint8(0), []byte{1, 3, 6, 9})
 	f.Add(uint8(4), uint8(4), []byte{0, 3, 4, 6, 7, 8})
@@ -106,7 +106,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzSubset: a hint that is set never opens the whole pool, and has no blank members.
+// FuzzSubset: a hint never opens the whole pool, and has no blank members.
 func FuzzSubset(f *testing.F) {
 	for _, s := range []string{"", " , ", "10.0.0.1", "10.0.0.1:8000, [::1]:8000,::1"} {
 		f.Add(s, false)

@@ -40,7 +40,7 @@ func (b *testbench) granted(pass ...string) (main *conversation, id string) {
 	return main, id
 }
 
-// seeGate shows the server that there is a gate.
+// seeGate opens a gate's stream, so that the server knows of a gate.
 func (b *testbench) seeGate() {
 	g := b.openGate()
 	g.arrives("", responseHeaders("200", false))
@@ -55,8 +55,8 @@ var (
 	sse        = func() *extprocv3.ProcessingRequest { return responseHeaders("200", false, sseHeaders...) }
 )
 
-// Without a gate no request gets an ID. The first gate's stream shows that there is a gate, even if it names no request; it
-// is answered at once.
+// Without a gate no request gets an ID. The first gate's stream shows that there is a gate, even if it names no
+// request. Weir answers it at once.
 func TestGateIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -82,7 +82,7 @@ func TestGateIsSeen(t *testing.T) {
 	})
 }
 
-// TestGateHolds checks which messages a gate holds, and until when.
+// TestGateHolds checks the messages that a gate holds, and the end of each hold.
 func TestGateHolds(t *testing.T) {
 	const open = "response-headers"
 	type step struct {
@@ -228,7 +228,7 @@ func TestGateOfStrangers(t *testing.T) {
 			}
 			<-g.done
 		}
-		// Weir's own rejection on its way to the client is recognised by its reason, and not counted as unknown.
+		// Weir's own rejection on its way to the client is recognised by its reason, and does not count as unknown.
 		g := b.openGate()
 		g.arrives("gone", responseHeaders("503", false, reasonHeader, "preempted"))
 		if got := g.heard(); got != "response-headers" {
@@ -251,7 +251,7 @@ func TestGateOfStrangers(t *testing.T) {
 func TestWhatIsNoGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		plain := b.open("NONE/STREAMED") // it waits for the headers' answer, so that holding would stop it
+		plain := b.open("NONE/STREAMED") // it waits for the headers' answer, so a hold would stop it
 		plain.say(sse())
 		if got := plain.heard(); got != "response-headers" {
 			t.Error(got)
@@ -289,7 +289,7 @@ func TestPreemptedAtTheGate(t *testing.T) {
 		if n := b.logged.has(`"preempted"`); n == 0 {
 			t.Error("no line in the log")
 		}
-		// A token that comes too late is not released, and Envoy ends the gate's stream.
+		// A late token is not released, and Envoy ends the gate's stream.
 		g.say(responseBodyOf("data: x\n\n", false))
 		g.say(responseBodyOf("data: y\n\n", false))
 		if got := g.heard(); got != "" {
@@ -335,8 +335,8 @@ func (r *rejecting) Send(m *extprocv3.ProcessingResponse) error {
 	return err
 }
 
-// Weir's own rejection passes the gate at once, and is not counted as a model server's response, even if the main stream
-// that sent it has not ended yet.
+// Weir's own rejection passes the gate at once, even if the main stream that sent it has not ended yet. It does not
+// count as a model server's response.
 func TestRejectionPassesTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)

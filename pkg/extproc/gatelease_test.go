@@ -77,8 +77,8 @@ func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) 
 	return b, c
 }
 
-// TestFirstTokenRacesARealPreemption makes a token reach the gate at the instant of a request of a higher tier: one of
-// them wins, and the other one is told.
+// TestFirstTokenRacesARealPreemption lets a token reach the gate at the instant of a request of a higher tier. One of
+// them wins, and the other one learns of it.
 func TestFirstTokenRacesARealPreemption(t *testing.T) {
 	tokens, preemptions := 0, 0
 	for range 200 {

@@ -10,7 +10,7 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 )
 
-// The events that can happen to a request after its destination was sent, in any order.
+// The possible events of a request after its destination was sent, in any order.
 const (
 	gateHeaders = iota // the answer's headers come to the gate
 	gateBody           // its first token
@@ -24,7 +24,7 @@ const (
 
 var eventNames = [numEvents]string{"gateHeaders", "gateBody", "gateEnd", "mainHeaders", "preempt", "clientGone", "completion"}
 
-// proxy is Envoy's part in the two streams of one request, as far as it decides what can happen next.
+// proxy is Envoy's part in the two streams of one request, as far as it determines the next possible events.
 type proxy struct {
 	main, gate *conversation
 	id         string
@@ -36,7 +36,7 @@ type proxy struct {
 	askedMain                 bool
 	over                      bool // the client or the answer is gone
 	preempted                 bool // the lease was taken
-	rejected, headersReleased bool // what the client saw
+	rejected, headersReleased bool // the client's view
 }
 
 // possible reports whether an event can happen now.
@@ -45,7 +45,7 @@ func (p *proxy) possible(event int) bool {
 		return false
 	}
 	switch event {
-	case gateHeaders: // also of a rejection, which comes to the gate unless it has begun with the answer
+	case gateHeaders: // also for a rejection, which comes to the gate unless it has begun with the answer
 		return !p.gateSpoke && !p.askedMain
 	case gateBody:
 		return p.gateOpen && !p.gateBodySent
@@ -122,7 +122,7 @@ func (p *proxy) look(t *testing.T) {
 		}
 	}
 	if p.passedGate {
-		p.gateOpen = false // whoever answers the headers ends the stream
+		p.gateOpen = false // the stream that answers the headers ends
 	}
 }
 
@@ -149,8 +149,8 @@ func permutations(n int, f func([]int)) {
 	permute(0)
 }
 
-// In every possible order of the events, first byte and preemption never both win, a rejection cuts no response, and
-// nothing is left.
+// In every possible order of the events, first byte and preemption never both win, a rejection never truncates a
+// response, and nothing is left.
 func TestEveryOrder(t *testing.T) {
 	seen := map[string]bool{}
 	outcomes := map[string]int{}
@@ -200,7 +200,8 @@ func TestEveryOrder(t *testing.T) {
 		}
 		seen[fmt.Sprint(names)] = true
 	})
-	// These are all: 7 ways without a preemption, 5 with a late one, each with 2 ends, and 3 in which it wins.
+	// These are all possible orders: 7 without a preemption, 5 with a late one, each with 2 ends, and 3 in which it
+	// wins.
 	if want := 7*2 + 5*2 + 3; len(seen) != want {
 		t.Errorf("%d different orders, want %d; the outcomes were %v", len(seen), want, outcomes)
 	}

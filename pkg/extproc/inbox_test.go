@@ -52,7 +52,7 @@ func TestBodyThatComesWhileQueued(t *testing.T) {
 		if got := c.heard(); got != "timeout=35s" {
 			t.Errorf("got %s", got)
 		}
-		if held := c.server.memory.bytes(); held < 26 || held > 26*64 { // with what is behind each in memory
+		if held := c.server.memory.bytes(); held < 26 || held > 26*64 { // with the spare memory behind each
 			t.Errorf("%d bytes held", held)
 		}
 		c.controller.grant <- nil
@@ -63,7 +63,7 @@ func TestBodyThatComesWhileQueued(t *testing.T) {
 	})
 }
 
-// An Envoy that is too old to name its modes gets answers that work in every mode but FULL_DUPLEX_STREAMED.
+// An Envoy without named modes gets answers that work in every mode but FULL_DUPLEX_STREAMED.
 func TestWithoutProtocolConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newBench(t, nil).open("NONE/NONE")
@@ -80,7 +80,7 @@ func TestWithoutProtocolConfig(t *testing.T) {
 	})
 }
 
-// Nor does a gateway of GKE, whose mode the configuration states: the body goes back whole.
+// A gateway of GKE does not name its mode either, and the configuration states it: the body goes back whole.
 func TestAssumedFullDuplex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newBench(t, func(cfg *Config) { cfg.AssumeFullDuplex = true }).open("FULL_DUPLEX/FULL_DUPLEX")

@@ -61,7 +61,7 @@ func TestAsksForUsage(t *testing.T) {
 	}
 }
 
-// Every other answer keeps every byte: of clients that ask, without a stream, or unreadable.
+// Every other answer keeps every byte: for clients that request the usage, without a stream, or unreadable.
 func TestStripsNothingElse(t *testing.T) {
 	for _, c := range []struct {
 		name, path, body string
@@ -90,7 +90,7 @@ func TestStripsNothingElse(t *testing.T) {
 	}
 }
 
-// Where Envoy has read that a request does not stream, its body is not asked for: there is no usage to ask for.
+// If Envoy has found that a request does not stream, Weir does not read its body: there is no usage to request.
 func TestAsksForNoBodyOfWhatDoesNotStream(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		inBubble(t, "BUFFERED/STREAMED", askingForUsage, func(c *conversation) {
@@ -102,7 +102,7 @@ func TestAsksForNoBodyOfWhatDoesNotStream(t *testing.T) {
 	}
 }
 
-// The received part of an event that trailers cut off goes on.
+// The received part of an event cut off by trailers goes on.
 func TestTrailersReleaseWhatIsHeld(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", askingForUsage, func(c *conversation) {
 		c.say(chat())
@@ -118,7 +118,7 @@ func TestTrailersReleaseWhatIsHeld(t *testing.T) {
 	})
 }
 
-// A response whose last part is the usage, which goes, still ends.
+// A response still ends if its last part is the usage, which Weir removes.
 func TestUsageInTheLastPart(t *testing.T) {
 	for mode, want := range map[string]string{
 		"FULL_DUPLEX/FULL_DUPLEX": "response-body chunk= end", "BUFFERED/STREAMED": "response-body cleared",

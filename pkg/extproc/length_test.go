@@ -9,14 +9,14 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A prompt too long for every engine is rejected before it waits, with both numbers, and marked as not worth a retry.
+// A prompt too long for every engine is rejected before it waits, with both numbers, and marked as not retryable.
 func TestPromptThatIsTooLong(t *testing.T) {
 	for _, test := range []struct {
 		prompt, rejected string
 	}{
 		{`"` + strings.Repeat("word ", 10_000) + `"`, "has 1562 tokens or more, and no model server takes more than 1000."},
 		{"[" + strings.Repeat("7,", 1000) + "7]", "has 1001 tokens or more, and no model server takes more than 1000."},
-		{`"` + strings.Repeat("word ", 1_000) + `"`, ""}, // the engine has counted
+		{`"` + strings.Repeat("word ", 1_000) + `"`, ""}, // counted by the engine
 		{`["` + strings.Repeat("word ", 10_000) + `","b"]`, ""},
 	} {
 		inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {

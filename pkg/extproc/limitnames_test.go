@@ -15,8 +15,8 @@ type expelled chan error
 
 func (e expelled) expel(err error) { e <- err }
 
-// The errors of bodies name their limit: for a body that is too large, for the memory of all bodies, and for a body
-// that arrives too slowly, whose time grows by a second for every 64 KiB.
+// The errors of bodies name their limit: for a large body, for the memory of all bodies, and for a slow body, whose
+// time grows by a second for every 64 KiB.
 func TestErrorsOfBodiesNameTheirLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wants := func(err, sentinel error, name string, value int64) {

@@ -20,13 +20,13 @@ func withRequestInfo(m *extprocv3.ProcessingRequest, packed *anypb.Any) *extproc
 	return m
 }
 
-// readByEnvoy is a request with its model, limit and length read by Envoy.
+// readByEnvoy is a request whose model, limit and length Envoy has read.
 var readByEnvoy = &aiv3.RequestInfo{
 	Model: "read", Stream: wrapperspb.Bool(false), MaxOutputTokens: wrapperspb.UInt64(50),
 	EstimatedInputTokens: wrapperspb.UInt64(200),
 }
 
-// The parts of a request read by Envoy count after a trusted header, and before the body, which is not requested.
+// Values read by Envoy rank after a trusted header and before the body, and the body is not requested.
 func TestRequestReadByEnvoy(t *testing.T) {
 	bad := mustPack(readByEnvoy)
 	bad.Value = []byte{0xff, 0xff}
@@ -75,7 +75,7 @@ func TestRequestReadByEnvoy(t *testing.T) {
 	}
 }
 
-// The parts that Envoy has read win over a body that is read anyway, and a model with a target has its body asked for.
+// Values read by Envoy rank before a body that is read for another reason. A model with a target needs its body.
 func TestRequestReadByEnvoyBesideABody(t *testing.T) {
 	const body = `{"model":"read","prompt":"abcd","max_tokens":500,"n":3}`
 	for _, mode := range []string{"FULL_DUPLEX/NONE", "BUFFERED/NONE"} {
@@ -97,8 +97,8 @@ func TestRequestReadByEnvoyBesideABody(t *testing.T) {
 	}
 }
 
-// Envoy does not tell how many answers a request asks for, so its limit bounds the estimate and not what an answer
-// without usage is charged: 50 tokens a second for as long as it took.
+// Envoy does not report the number of answers that a request asks for. So its limit bounds the estimate, but not the
+// charge of an answer without usage: 50 tokens a second for its duration.
 func TestLimitReadByEnvoyIsNoCap(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", inTokens, func(c *conversation) {
 		c.say(withRequestInfo(chat(), mustPack(readByEnvoy)))

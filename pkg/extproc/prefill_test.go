@@ -7,8 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// A request with a prefill engine has its address in the header that the sidecar of a decode engine reads, in every mode, and
-// a client's own header never goes on. The place of the prefill engine is free when the answer begins, once.
+// The header for a decode engine's sidecar has the address of the request's prefill engine, in every mode. A client's
+// own header never goes on. The place of the prefill engine is free when the answer begins, once.
 func TestPrefillEngineIsNamed(t *testing.T) {
 	const engine = "10.0.0.9:8000"
 	for _, prefill := range []string{engine, ""} {

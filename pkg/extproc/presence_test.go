@@ -8,9 +8,9 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// The main stream's response headers are skipped only for requests that can never be preempted, once responses come
-// through a gate as a rule, and never if they have to carry the queue's state, or to explain a body that is read. The
-// status then comes through the gate.
+// The main stream skips response headers only for requests that can never be preempted, and only once responses
+// regularly come through a gate. It never skips headers that carry the queue's state or describe a body that Weir
+// reads. The status then comes through the gate.
 func TestHeadersAreSkippedOnceTheGateIsAHabit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(c *Config) { tellingState(c); inTokens(c) })
@@ -85,7 +85,7 @@ func TestNameBesideTheDecision(t *testing.T) {
 	})
 }
 
-// A response whose headers were skipped and that no gate saw shows that the gate may be gone: the next request does not
+// A response with skipped headers and without a gate's stream suggests that the gate is gone: the next request does not
 // rely on it.
 func TestSkippedHeadersThatNoGateSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestSkippedHeadersThatNoGateSaw(t *testing.T) {
 	})
 }
 
-// A main stream that ends with its response, which its gate has held, is no sign of streams that end too early.
+// A main stream that ends with its response, held by its gate, is no sign of streams that end too early.
 func TestStreamsBehindAGateDoNotEndTooEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -126,7 +126,7 @@ func TestStreamsBehindAGateDoNotEndTooEarly(t *testing.T) {
 	})
 }
 
-// A gate that comes back counts like the first one: a single response that bypasses it does not end it.
+// A returning gate counts like the first one: a single response that bypasses it does not end it.
 func TestGateThatComesBack(t *testing.T) {
 	var p presence
 	p.appeared()
@@ -145,7 +145,7 @@ func TestGateThatComesBack(t *testing.T) {
 	}
 }
 
-// A gate that is removed is forgotten. From the first response that bypasses it, headers are no longer skipped.
+// A removed gate no longer counts. From the first response that bypasses it, headers are no longer skipped.
 func TestGateIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -170,8 +170,8 @@ func TestGateIsForgotten(t *testing.T) {
 	})
 }
 
-// A request that can be preempted always has an ID: before the first gate was seen, and after the last one was forgotten.
-// Its response still shows, for other requests, whether there is a gate.
+// A request that can be preempted always has an ID: before the first gate, and after the last one. Its response still
+// shows, for other requests, whether there is a gate.
 func TestWhoCanBePreemptedAlwaysHasAName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)

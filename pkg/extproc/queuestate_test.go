@@ -14,7 +14,7 @@ import (
 
 func tellingState(c *Config) { c.Responses.QueueState = true }
 
-// Unless the configuration allows it, no client is told, and the header is still removed.
+// Unless the configuration allows it, no client gets the state, and the header is still removed.
 func TestQueueStateIsOffByDefault(t *testing.T) {
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
 		c.controller.waiting, c.controller.queued = 7, time.Second
@@ -54,7 +54,7 @@ func TestQueueState(t *testing.T) {
 	}
 }
 
-// Room in response headers is Envoy's for answers, 100 headers and 60 KiB, whatever requests may have.
+// Response headers have Envoy's limits for answers, 100 headers and 60 KiB, whatever the limits of requests are.
 func TestQueueStateNeedsRoom(t *testing.T) {
 	for _, requests := range []request.Limits{{MaxHeaders: 5, MaxHeaderBytes: 500}, {MaxHeaders: 198, MaxHeaderBytes: 97_792}} {
 		for _, test := range []struct {
@@ -105,7 +105,7 @@ func TestQueueStateOfARejection(t *testing.T) {
 	})
 }
 
-// rejection returns the headers of the ImmediateResponse that was sent since the last call.
+// rejection returns the headers of the last ImmediateResponse since the previous call.
 func (c *conversation) rejection() map[string]string {
 	headers := map[string]string{}
 	for _, h := range c.stream.take()[0].GetImmediateResponse().GetHeaders().GetSetHeaders() {

@@ -9,11 +9,11 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// longPrompt is estimated to have 100 tokens, and its answer 500.
+// longPrompt has an estimate of 100 tokens, and its answer of 500.
 var longPrompt = `{"model":"m","prompt":"` + strings.Repeat("abcd", 100) + `","max_tokens":500}`
 
-// Where tenants have quotas, the controller learns whose each request is, and how many tokens it is estimated to use, in
-// plain tokens. Requests without a tenant are anonymous's.
+// With quotas, the controller gets each request's tenant and its estimate in plain tokens. Requests without a tenant
+// are anonymous's.
 func TestQuotasNeedTheTenantsName(t *testing.T) {
 	metered := func(c *Config) { inTokens(c); c.Quotas = true }
 	for name, test := range map[string]struct {
@@ -45,7 +45,7 @@ func TestQuotasNeedTheTenantsName(t *testing.T) {
 	}
 }
 
-// A tenant with a quota is told its standing with the answer and with a rejection, in OpenAI's headers and formats.
+// A tenant with a quota gets its standing with the answer and with a rejection, in OpenAI's headers and formats.
 func TestQuotaHeaders(t *testing.T) {
 	standing := &flowcontrol.QuotaStanding{Limit: 1000, Remaining: 250, Reset: 6*time.Minute + 1500*time.Microsecond}
 	inBubble(t, "NONE/NONE", nil, func(c *conversation) {
@@ -73,7 +73,7 @@ func TestQuotaHeaders(t *testing.T) {
 	})
 }
 
-// Without room for them, a response goes without these headers, and the queue's state goes before none of them.
+// A response without room goes without these headers. The queue's state goes before them.
 func TestQuotaHeadersNeedRoom(t *testing.T) {
 	for _, test := range []struct {
 		headers int
@@ -96,8 +96,8 @@ func TestQuotaHeadersNeedRoom(t *testing.T) {
 	}
 }
 
-// At the end the quota learns the tokens of prompt and answer. A request that its engine refused, or that never reached one,
-// counts nothing; one whose client left before its usage counts its estimate.
+// At the end the quota gets the tokens of prompt and answer. A request that its engine refused, or that never reached
+// one, counts nothing. A request whose client left before the usage counts its estimate.
 func TestUsedOfTheQuota(t *testing.T) {
 	for name, test := range map[string]struct {
 		run      func(c *conversation)

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Package request has the tests of reading a request. These are the tests of the messages that it is read from, and of
-// the stream's use of the result.
+// Package request has the tests of reading a request. These test the messages that it is read from, and the stream's
+// use of the result.
 
 // Headers come in either field. Metadata and attributes are strings, numbers or bools, at any depth.
 func TestIdentitiesInMessages(t *testing.T) {
@@ -85,7 +85,7 @@ func TestWhatIsOffered(t *testing.T) {
 	})
 }
 
-// A refusal has no label with a model name made up by clients.
+// The metrics of a refusal have no label with a client's invented model name.
 func TestRefusalOfAnUnknownModel(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", func(c *Config) { c.UnknownModels = request.UnknownModelsShared }, func(c *conversation) {
 		c.picker.err = fmt.Errorf("no endpoint serves it")
@@ -111,7 +111,7 @@ func TestHashedIdentitiesAreNotLogged(t *testing.T) {
 	})
 }
 
-// A request at an unknown path queues with the model that is found, if any. The body of an upgrade is not awaited.
+// A request at an unknown path queues with its model, if it names one. Weir does not wait for the body of an upgrade.
 func TestUnknownPathsQueue(t *testing.T) {
 	for _, test := range []struct{ name, headers, body, flow string }{
 		{"a model", ":method POST :path /llm/chat", `{"model":"m"}`, "m/m"},

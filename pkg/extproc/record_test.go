@@ -34,13 +34,13 @@ func tenantsMayAsk(tenants ...string) func(*Config) {
 	}
 }
 
-// knowing gives the fakes the machine's and the board's data on the decision.
+// knowing gives the fakes the data of the machine and the board on the decision.
 func (c *conversation) knowing() {
 	c.controller.facts = &dispatch.Facts{Number: 9, Flow: "team-a", Tier: "critical", Cost: 3, Weight: 2}
 	c.picker.explained = &scheduling.Decision{Chosen: "10.0.0.1:8000", Candidates: []scheduling.Candidate{{Address: "10.0.0.1:8000"}}}
 }
 
-// A permitted client that asks gets the record of the decision with its response, and so does the sink. The header does
+// A permitted client that asks gets the record of the decision with its response. The sink gets it too. The header does
 // not reach the model server.
 func TestExplainedToWhoMayAsk(t *testing.T) {
 	inBubble(t, "NONE/NONE", tenantsMayAsk("team-a"), func(c *conversation) {
@@ -68,7 +68,7 @@ func TestExplainedToWhoMayAsk(t *testing.T) {
 	})
 }
 
-// Clients that do not ask, or are not permitted, get nothing, and no record is made for them.
+// Without a request and a permission, a client gets no record, and Weir makes none.
 func TestOthersAreExplainedNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		tenants []string
@@ -101,7 +101,8 @@ func TestOthersAreExplainedNothing(t *testing.T) {
 	}
 }
 
-// "*" is every sender, anonymous those without an identity; with hashed keys the configuration may have the key or its hash.
+// "*" is every sender, and anonymous is every sender without an identity. With hashed keys the configuration may have
+// the key or its hash.
 func TestWhoMayAsk(t *testing.T) {
 	for _, test := range []struct {
 		may    string
@@ -127,7 +128,7 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// A rejected client that asks also gets the record, without others' holdings.
+// A rejected client that asks also gets the record, without others' requests.
 func TestRejectionsAreExplained(t *testing.T) {
 	inBubble(t, "NONE/NONE", tenantsMayAsk("*"), func(c *conversation) {
 		c.controller.reject = flowcontrol.ErrShed
@@ -157,7 +158,7 @@ func TestRejectionsAreExplained(t *testing.T) {
 	})
 }
 
-// If a response has no room for the record, it goes on without the record.
+// A response without room for the record goes on without it.
 func TestExplanationNeedsRoom(t *testing.T) {
 	for _, test := range []struct {
 		headers, bytes int
@@ -174,7 +175,7 @@ func TestExplanationNeedsRoom(t *testing.T) {
 	}
 }
 
-// A sample has the requests that decision.Sample chooses by their IDs, and of those without one its share.
+// A sample has the requests that decision.Sample chooses by their IDs, and its share of the requests without an ID.
 func TestSampledRequests(t *testing.T) {
 	const share = 250_000
 	for i := range 20 {

@@ -48,7 +48,7 @@ func TestRejectionTable(t *testing.T) {
 	golden.Check(t, "testdata/rejections.txt", w.String())
 }
 
-// Every outcome has a status, a message and a reason. So none is forgotten when an outcome is added.
+// Every outcome has a status, a message and a reason, also one that is added later.
 func TestEveryOutcomeHasAnAnswer(t *testing.T) {
 	if len(presetNames) != len(presets) {
 		t.Errorf("%d names of %d presets", len(presetNames), len(presets))
@@ -76,7 +76,7 @@ func TestStatusOverride(t *testing.T) {
 	}
 }
 
-// The sender of a malformed request is told which field is wrong, and how.
+// The sender of a malformed request learns the wrong field, and the mistake.
 func TestBadRequestNamesTheField(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"messages":[]}`: `"message":"The field \"model\" is missing.","type":"invalid_request_error","code":"bad-request","param":"model"`,
@@ -98,8 +98,8 @@ func TestBadRequestNamesTheField(t *testing.T) {
 	}
 }
 
-// A model that no endpoint serves is the sender's mistake: the model is named, counted and logged, and the rejection
-// marked as not worth a retry.
+// A model that no endpoint serves is the sender's mistake. Weir names, counts and logs the model, and marks the
+// rejection as not retryable.
 func TestUnknownModel(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/chat/completions": `{"error":{"message":"No model server serves the model \"nobody's\".",` +
@@ -119,7 +119,7 @@ func TestUnknownModel(t *testing.T) {
 	}
 }
 
-// A need that no engine meets is named, with its tag as the code, and asking again is pointless.
+// A need that no engine meets is named, with its tag as the code, and is not retryable.
 func TestUnsupported(t *testing.T) {
 	inBubble(t, "BUFFERED/NONE", nil, func(c *conversation) {
 		c.picker.err = &UnsupportedError{Needs: []string{"image", "audio"}, Tag: "modality_not_supported"}
@@ -137,8 +137,8 @@ func TestUnsupported(t *testing.T) {
 	})
 }
 
-// A model that the configuration names is not unknown, by its own name or a target's: its engines may come, so asking
-// again is not pointless.
+// A model that the configuration names is not unknown, by its own name or a target's: its engines may come, so a retry
+// makes sense.
 func TestNamedModelsAreNotUnknown(t *testing.T) {
 	named := func(c *Config) {
 		c.Models = []request.Model{{Name: "chat", Targets: []request.Target{{Name: "v1", Weight: 1}, {Name: "v2", Weight: 1}}}, {Name: "plain"}}
@@ -170,7 +170,7 @@ func TestNamedModelsAreNotUnknown(t *testing.T) {
 	}
 }
 
-// Anthropic's clients get errors in their own shape, on other paths of that API too.
+// Anthropic's clients get errors in Anthropic's form, on other paths of that API too.
 func TestErrorShapeFollowsThePath(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/messages":            `{"type":"error"`,
@@ -188,7 +188,7 @@ func TestErrorShapeFollowsThePath(t *testing.T) {
 	}
 }
 
-// heardBody returns the body of the ImmediateResponse that was sent.
+// heardBody returns the body of the ImmediateResponse.
 func (c *conversation) heardBody() string {
 	messages := c.stream.take()
 	i := slices.IndexFunc(messages, isImmediate)
@@ -198,8 +198,7 @@ func (c *conversation) heardBody() string {
 	return string(messages[i].GetImmediateResponse().GetBody())
 }
 
-// A caller that is rejected because a flow is full is told whose flow it is: one that asks for the first time has no
-// requests waiting.
+// A rejection by a full flow names that flow: a client's first request may be rejected without any of its own waiting.
 func TestFlowFullSaysWhoseFlow(t *testing.T) {
 	for _, test := range []struct {
 		name, want string
@@ -241,7 +240,8 @@ func TestFlowFullSaysWhoseFlow(t *testing.T) {
 	}
 }
 
-// A request that waited in vain while no model server was ready says so: with wrong addresses it looked like a full queue.
+// A request that expired while no model server was ready gets that reason: with wrong addresses it would look like a
+// full queue.
 func TestTTLWithoutModelServers(t *testing.T) {
 	for away, want := range map[bool]string{
 		false: `"message":"The request waited too long in the queue. Please retry later."`,

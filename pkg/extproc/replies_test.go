@@ -19,7 +19,7 @@ func fields(pairs ...string) (m codec.Metadata) {
 	return m
 }
 
-// replyParts are the kinds of own parts that a reply can have.
+// replyParts are the possible own parts of a reply.
 func replyParts() map[string]ownPart {
 	return map[string]ownPart{
 		"nothing":                 {},
@@ -32,7 +32,7 @@ func replyParts() map[string]ownPart {
 	}
 }
 
-// A request's own part is added to a copy. The reply that the others share stays as it is, and stays cached.
+// A request's own part is added to a copy. The shared reply stays unchanged and cached.
 func TestOwnPartOfAReply(t *testing.T) {
 	for mode, clear := range map[string]bool{"": false, " clear-route": true} {
 		for name, test := range map[string]struct {
@@ -84,7 +84,7 @@ func TestOwnPartOfAReply(t *testing.T) {
 	}
 }
 
-// BenchmarkReply is the price of a reply: shared, with a request's own metadata, and with a header of its own.
+// BenchmarkReply measures the cost of a reply: shared, with a request's own metadata, and with its own header.
 func BenchmarkReply(b *testing.B) {
 	c := compile(new(DefaultConfig()))
 	k := replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, override: true}

@@ -33,15 +33,15 @@ func (c *conversation) theLine() string {
 
 func tenants(cfg *Config) { cfg.FlowKey = []string{"header:x-tenant", "model"} }
 
-// ofAlice has the headers of a request that names everything.
+// ofAlice has the headers of a request with every identity and name.
 func ofAlice(pairs ...string) []string {
 	return append([]string{"x-gateway-model-name", "m", "x-tenant", "alice", "x-request-id", "r-1"}, pairs...)
 }
 
 const aliceSaid = `"id"="r-1" "flow"="alice" "tier"="critical" "model"="m" "targetModel"="m" `
 
-// At --v=1 each request has one line when it has ended, however it ended: whose it was, how long it waited, where it went,
-// and what its client was told.
+// At --v=1 each request has one line at its end, whatever the end: its tenant, its wait, its destination, and the
+// answer to its client.
 func TestOneLineForEachRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(c *conversation)
@@ -137,7 +137,7 @@ func TestOneLineForEachRequest(t *testing.T) {
 func TestNoLineWithoutVerbosity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, tenants)
-		b.server.log = b.server.log.V(1) // so that V(1) of it is beyond what the bench's log shows
+		b.server.log = b.server.log.V(1) // so that the bench's log does not show V(1) of it
 		c := b.open("BUFFERED/NONE")
 		c.say(chat(ofAlice()...))
 		if line := c.theLine(); line != "" {
@@ -146,7 +146,7 @@ func TestNoLineWithoutVerbosity(t *testing.T) {
 	})
 }
 
-// If the configuration asks for it, dynamic metadata has the decision for Envoy's access log, in each reply that decides.
+// If configured, dynamic metadata has the decision for Envoy's access log, in each deciding reply.
 func TestDecisionInMetadata(t *testing.T) {
 	with := func(cfg *Config) { tenants(cfg); cfg.Responses.Metadata = true }
 	said := func(c *conversation) []string {
@@ -228,7 +228,7 @@ func TestDecisionInMetadata(t *testing.T) {
 	}
 }
 
-// A request pays nothing for features that are off: its reply is the shared one, and it has no line.
+// Features that are off cost a request nothing: its reply is the shared one, and it has no line.
 func TestNothingIsSaidForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := newConnection(&newBench(t, nil).server.shared, &fakeStream{ctx: t.Context()}, time.Now())
@@ -240,7 +240,7 @@ func TestNothingIsSaidForNothing(t *testing.T) {
 	})
 }
 
-// A request that is refused before it is offered is counted for its flow, if that is known by then.
+// A request refused before its offer counts for its flow, if that is known.
 func TestRefusalsNameTheirFlow(t *testing.T) {
 	for name, test := range map[string]struct {
 		header []string

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// lastEvents are how streams end that report a usage of 120 and 30 tokens.
+// lastEvents are ends of streams that report a usage of 120 and 30 tokens.
 var lastEvents = []struct{ name, text string }{
 	{"chat", usageEvent + doneEvent},
 	{
@@ -19,7 +19,7 @@ var lastEvents = []struct{ name, text string }{
 	},
 }
 
-// Where Envoy shows the response, its usage counts wherever the last events are cut.
+// If Envoy shows the response, its usage counts for every cut of the last events.
 func TestUsageInAnySplit(t *testing.T) {
 	for _, mode := range []string{"NONE/STREAMED", "BUFFERED/STREAMED", "FULL_DUPLEX/FULL_DUPLEX"} {
 		for _, last := range lastEvents {
@@ -48,7 +48,8 @@ func TestUsageInAnySplit(t *testing.T) {
 	}
 }
 
-// In STREAMED each part of a response is acknowledged as it is, whatever it is, and what cannot be read is no usage.
+// In STREAMED each part of a response is acknowledged unchanged, whatever its content. An unreadable part gives no
+// usage.
 func TestStreamedPartsAreAcknowledged(t *testing.T) {
 	usage := `{"usage":{"prompt_tokens":120,"completion_tokens":30}}`
 	for _, c := range []struct {

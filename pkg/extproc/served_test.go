@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// movable is a lease that remembers where it was moved.
+// movable is a lease that records its moves.
 type movable struct {
 	Lease
 	to []flowcontrol.Endpoint
@@ -21,7 +21,7 @@ type movable struct {
 
 func (m *movable) OnServed(e flowcontrol.Endpoint, _ int) { m.to = append(m.to, e) }
 
-// The controller is told if Envoy names another endpoint, even one that Weir does not know.
+// The controller learns of another endpoint named by Envoy, even if Weir does not know it.
 func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 	picker := &fakePicker{address: "10.0.0.1:8000", fallbacks: []string{"10.0.0.2:8000"}}
 	s := &shared{picker: picker, elsewhere: newElsewhere(logr.Discard(), picker)}
@@ -54,8 +54,8 @@ func TestLeaseMovesToTheEndpointThatServed(t *testing.T) {
 	}
 }
 
-// Weir warns once of each endpoint, with the remedy. An endpoint that has left the pool is not shown, and the number of
-// endpoints is bounded.
+// Weir warns once of each endpoint, with the remedy. It does not show an endpoint that has left the pool, and bounds
+// the number of endpoints.
 func TestServedElsewhere(t *testing.T) {
 	b := newBench(t, nil)
 	b.picker.fallbacks = []string{"10.0.0.2:8000"}

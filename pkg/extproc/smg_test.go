@@ -6,7 +6,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// smgLike sets what the profile smg-priority changes in this package.
+// smgLike sets the values that the profile smg-priority changes in this package.
 func smgLike(c *Config) {
 	one, zero, two := 1, 0, 2
 	c.FlowKey = []string{"header:x-tenant", "model"}
@@ -18,7 +18,7 @@ func smgLike(c *Config) {
 	c.Responses.Preset = "smg"
 }
 
-// A tier that does not exist, and one that the tenant's policy lowers, are counted.
+// Weir counts a tier that does not exist, and one lowered by the tenant's policy.
 func TestTiersNotGivenAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		name, tenant, class string

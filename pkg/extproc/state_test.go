@@ -44,7 +44,7 @@ func TestStatesThatEndARequest(t *testing.T) {
 	}
 }
 
-// A change of state that is not in the table is a broken contract, which costs this one request a 500.
+// A change of state outside the table is a broken contract, which costs this one request a 500.
 func TestNoOtherChangeOfState(t *testing.T) {
 	st := newMainStream(newConnection(&newBench(t, nil).server.shared, &fakeStream{ctx: t.Context()}, time.Now()), chat())
 	defer func() {
@@ -55,7 +55,7 @@ func TestNoOtherChangeOfState(t *testing.T) {
 	st.state.enter(responding)
 }
 
-// A message that is read where none may be read is contained like any other panic, and the client is told.
+// A message read in the wrong place is contained like any other panic, and the client gets an answer.
 func TestMessageWhereNoneIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -71,7 +71,7 @@ func TestMessageWhereNoneIsRead(t *testing.T) {
 	})
 }
 
-// The kinds are told apart by the message alone; whatever a later Envoy may send is of the last kind.
+// The message alone determines its kind. A later Envoy's message is of the last kind.
 func TestKinds(t *testing.T) {
 	for want, m := range map[kind]*extprocv3.ProcessingRequest{
 		requestHeadersKind: chat(), requestBodyKind: requestBodyOf("", true), requestTrailersKind: requestTrailers(),

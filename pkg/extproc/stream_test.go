@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Every reply that names the only endpoint has these.
+// Every reply that names the only endpoint has these headers.
 const (
 	dest = "+x-gateway-destination-endpoint=10.0.0.1:8000"
 	meta = "meta=10.0.0.1:8000"

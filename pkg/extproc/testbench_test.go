@@ -31,7 +31,7 @@ type testbench struct {
 	registry   *prometheus.Registry
 	logged     *logLines
 	records    fakeRecords
-	envoy      net.Addr    // where its streams come from; nil: nowhere
+	envoy      net.Addr    // address of its streams; nil: none
 	metadata   metadata.MD // of its streams
 }
 
@@ -161,7 +161,7 @@ func (c *conversation) end() {
 	synctest.Wait()
 }
 
-// settled ends the stream, and checks that nothing is held and that each of n streams had exactly one outcome.
+// settled ends the stream, and checks that Weir holds nothing and that each of n streams had exactly one outcome.
 func (c *conversation) settled(n int) {
 	c.t.Helper()
 	c.end()

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// fakeTracer keeps what it is told.
+// fakeTracer records the requests it gets.
 type fakeTracer struct{ told []Traced }
 
 func (t *fakeTracer) Ended(r *Traced) { t.told = append(t.told, *r) }
@@ -26,8 +26,8 @@ const (
 	clientsParent = "00-22222222222222222222222222222222-2222222222222222-01"
 )
 
-// The parent of a request's spans is the one in the metadata of the stream, where Envoy names its span, else the one in the
-// request's headers, which the client has sent.
+// The parent of a request's spans comes from the stream's metadata, where Envoy names its span, otherwise from the
+// client's headers.
 func TestParentOfSpans(t *testing.T) {
 	long := strings.Repeat("x", 129)
 	for name, test := range map[string]struct {
@@ -72,7 +72,7 @@ func TestParentOfSpans(t *testing.T) {
 	}
 }
 
-// The tracer is told each request once, when it has ended, with the times of its offer, its destination and its rejection, in
+// The tracer gets each request once, at its end, with the times of its offer, its destination and its rejection, in
 // seconds after its stream began.
 func TestTracerIsTold(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -165,7 +165,7 @@ func TestSpansHaveHashedFlows(t *testing.T) {
 	})
 }
 
-// Streams that decide on no request have no spans: a response that Envoy makes itself, and the observability mode.
+// Streams without a decision on a request have no spans: Envoy's own responses, and the observability mode.
 func TestNoSpansOfOtherStreams(t *testing.T) {
 	observing := chat(ofAlice()...)
 	observing.ObservabilityMode = true

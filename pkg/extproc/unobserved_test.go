@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A filter with response headers and trailers on SKIP ends each stream as soon as its request is answered.
+// A filter with response headers and trailers on SKIP ends each stream after the answer to its request.
 func TestUnobservedCompletionIsReported(t *testing.T) {
 	type ends struct {
 		live             time.Duration
@@ -60,8 +60,8 @@ func TestUnobservedCompletionIsReported(t *testing.T) {
 	}
 }
 
-// The warning is of one Envoy: others whose streams live on do not silence it, before, between or after, and each Envoy
-// that is wrong has its own. An Envoy has many connections, so its port does not matter.
+// A warning is about one Envoy. Other Envoys, whose streams live on, do not silence it before, between or after, and
+// each wrong Envoy has its own. An Envoy has many connections, so its port does not matter.
 func TestUnobservedCompletionIsReportedOfEachEnvoy(t *testing.T) {
 	const right, wrong, other = "10.0.0.1", "10.0.0.2", "::ffff:10.0.0.3"
 	for name, test := range map[string]struct {
@@ -89,7 +89,7 @@ func TestUnobservedCompletionIsReportedOfEachEnvoy(t *testing.T) {
 	}
 }
 
-// However many addresses streams come from, few are remembered: the latest, so an Envoy that is in use is never forgotten.
+// However many addresses streams come from, Weir keeps only the latest few, and an Envoy in use is always among them.
 func TestFewEnvoysAreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
@@ -107,8 +107,8 @@ func TestFewEnvoysAreWatched(t *testing.T) {
 	})
 }
 
-// ends plays a stream with a streamed answer, of the Envoy at this address. Envoy closes it at the answer's end, or cancels
-// it after Weir's reply to the response headers.
+// ends plays a stream with a streamed answer, from the Envoy at this address. Envoy closes it at the answer's end, or
+// cancels it after Weir's reply to the response headers.
 func (b *testbench) ends(envoy string, port int, closed bool) {
 	b.envoy = &net.TCPAddr{IP: net.ParseIP(envoy), Port: port}
 	c := b.open("NONE/NONE")

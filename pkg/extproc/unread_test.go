@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// The first token of a stream ends the reading of its prompt: seen by the gate, or where the response body comes here to be sent
-// back. Headers and comments are no token.
+// The first token of a stream ends the reading of its prompt, if the gate or a returned response body shows it. Headers
+// and comments are no tokens.
 func TestFirstTokenEndsTheReading(t *testing.T) {
 	inBubble(t, "FULL_DUPLEX/FULL_DUPLEX", inTokens, func(c *conversation) {
 		c.controller.unread = true
@@ -52,7 +52,8 @@ func TestFirstTokenEndsTheReading(t *testing.T) {
 	})
 }
 
-// Where nobody sees the first tokens of streams, that is said once. Answers that are no streams, or failed, are no reason.
+// If nothing shows the first tokens of streams, Weir says so once. Answers that are not streams, or that failed, do not
+// cause it.
 func TestUnseenFirstTokensAreSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)

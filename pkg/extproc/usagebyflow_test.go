@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// The tokens of an answer go to the request's flow under the model that a trusted header names, where no body is read.
+// If no body is read, the tokens of an answer count for the request's flow and the model in a trusted header.
 func TestUsageByFlowAndModel(t *testing.T) {
 	inBubble(t, "NONE/NONE", func(cfg *Config) { inTokens(cfg); tenants(cfg) }, func(c *conversation) {
 		c.say(chat(ofAlice()...))
@@ -24,7 +24,7 @@ func TestUsageByFlowAndModel(t *testing.T) {
 			t.Errorf("usage %+v", got)
 		}
 	})
-	// An answer that was cut short has told only a part: nothing is known.
+	// A truncated answer reports only a part: its usage is unknown.
 	inBubble(t, "NONE/NONE", inTokens, func(c *conversation) {
 		c.say(chat(ofAlice()...))
 		c.heard()

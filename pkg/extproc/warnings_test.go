@@ -10,7 +10,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// If no answer of many reports its usage, there is one warning, which says what to look at.
+// If none of many answers reports its usage, there is one warning, which names the cause to check.
 func TestSilenceAboutUsageIsReported(t *testing.T) {
 	run := func(t *testing.T, way UsageWay, status string, tells func(i int) bool) int {
 		n := 0
@@ -104,7 +104,7 @@ func (b *testbench) metric(name string) float64 {
 	return 0
 }
 
-// Requests that show a configuration that Weir cannot follow are warned of once.
+// Weir warns once of requests that show a configuration that it cannot follow.
 func TestWarningsOfRequests(t *testing.T) {
 	usage := func(c *Config) { c.Cost, c.IncludeUsage = CostTokens, true }
 	tenants := func(c *Config) { c.FlowKey = []string{"header:x-tenant"} }

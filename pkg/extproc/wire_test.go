@@ -18,7 +18,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
-// dial returns a real gRPC client of the bench's server, over memory. It has to be called in a bubble.
+// dial returns a real gRPC client of the bench's server, over memory. Call it in a bubble.
 func (b *testbench) dial() (client extprocv3.ExternalProcessorClient, stop func()) {
 	listener := bufconn.Listen(1 << 20)
 	g := grpc.NewServer(grpc.ForceServerCodecV2(codec.New()))

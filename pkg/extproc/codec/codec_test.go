@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// messages are what Envoy sends: every kind, with every field that it fills.
+// messages are Envoy's messages: every kind, with every field that it fills.
 func messages(t testing.TB) map[string]*extprocv3.ProcessingRequest {
 	t.Helper()
 	packed, err := anypb.New(&aiv3.TokenUsage{InputTokens: wrapperspb.UInt64(7), OutputTokens: wrapperspb.UInt64(300)})
@@ -96,7 +96,7 @@ func marshal(t testing.TB, m proto.Message) []byte {
 	return b
 }
 
-// Every kind of message that Envoy sends is read here, and means the same.
+// Read gives every kind of Envoy's messages the meaning of the generated code.
 func TestRead(t *testing.T) {
 	for name, want := range messages(t) {
 		var got extprocv3.ProcessingRequest
@@ -118,7 +118,7 @@ func lateKind(m *extprocv3.ProcessingRequest) bool {
 	}
 }
 
-// late takes out of bodies and trailers the metadata that is not read there, if it comes behind them, as Envoy has it.
+// late removes from bodies and trailers the metadata behind them, which Read skips.
 func late(messages ...*extprocv3.ProcessingRequest) {
 	for _, m := range messages {
 		if lateKind(m) && m.MetadataContext != nil {
@@ -135,7 +135,7 @@ func asEnvoy(t testing.TB, m *extprocv3.ProcessingRequest) []byte {
 	return slices.Concat(marshal(t, &extprocv3.ProcessingRequest{Request: m.Request}), marshal(t, rest))
 }
 
-// The filters' structs are read with headers only.
+// Read decodes the filters' structs with headers only.
 func TestReadLeavesOutStructs(t *testing.T) {
 	for name, m := range messages(t) {
 		var got extprocv3.ProcessingRequest
@@ -220,7 +220,7 @@ func TestReadLeaves(t *testing.T) {
 	}
 }
 
-// checkAlike checks that the codec takes b for what the generated code takes it for, but for the metadata that is not read.
+// checkAlike checks that the codec gives b the meaning of the generated code, except for the skipped metadata.
 func checkAlike(t testing.TB, b []byte) {
 	t.Helper()
 	var got, want extprocv3.ProcessingRequest
@@ -235,7 +235,7 @@ func checkAlike(t testing.TB, b []byte) {
 	}
 }
 
-// Every truncation of every message, and every byte of it changed, means what it means to the generated code.
+// Every truncation and every changed byte of every message has the same meaning as in the generated code.
 func TestReadDamaged(t *testing.T) {
 	for _, m := range messages(t) {
 		b := asEnvoy(t, m)
@@ -253,7 +253,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// FuzzRead: any bytes mean what they mean to the generated code.
+// FuzzRead: any bytes have the same meaning as in the generated code.
 func FuzzRead(f *testing.F) {
 	for _, m := range messages(f) {
 		f.Add(asEnvoy(f, m))
@@ -261,7 +261,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { checkAlike(t, b) })
 }
 
-// A message outlives the buffers that it came in, which gRPC uses again.
+// A message outlives its buffers, which gRPC reuses.
 func TestReadOwnsItsBytes(t *testing.T) {
 	for name, want := range messages(t) {
 		b := asEnvoy(t, want)
@@ -279,7 +279,7 @@ func TestReadOwnsItsBytes(t *testing.T) {
 	}
 }
 
-// The body of a response has no room behind it: a caller that appends to it changes nothing else. That of a request, which is
+// The body of a response has no spare capacity: an append to it changes nothing else. The body of a request, which is
 // kept, has all the memory of its message, with the metadata, so that its holder can account for it.
 func TestRoomBehindBodies(t *testing.T) {
 	for _, request := range []bool{true, false} {
@@ -311,7 +311,7 @@ func TestRoomBehindBodies(t *testing.T) {
 	}
 }
 
-// A chunk is encoded as the generated code has it.
+// A chunk is encoded like the generated code's.
 func TestChunks(t *testing.T) {
 	for _, size := range []int{0, 1, 100, 110, 120, 126, 127, 128, 300, 16_370, 16_383, 16_384, 64 << 10} {
 		for _, end := range []bool{false, true} {
@@ -324,7 +324,7 @@ func TestChunks(t *testing.T) {
 			request := &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{RequestBody: streamed}}
 			response := &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_ResponseBody{ResponseBody: streamed}}
 			gotRequest, gotResponse := RequestChunk(body, end), ResponseChunk(body, end)
-			clear(body) // its buffer is used again
+			clear(body) // its buffer is reused
 			if got := sent(t, gotRequest); !proto.Equal(got, request) {
 				t.Errorf("%d bytes of a request, end %v: %.300v", size, end, got)
 			}
@@ -335,7 +335,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// Other messages, and replies that were not encoded before, are gRPC's own codec's.
+// gRPC's own codec handles other messages, and replies that were not encoded before.
 func TestOtherMessages(t *testing.T) {
 	c := New()
 	want := &structpb.Value{Kind: &structpb.Value_NumberValue{NumberValue: math.Pi}}
@@ -377,7 +377,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// The package has at most 600 lines of code: with more it would want to be generated (ADR 0128).
+// The package has at most 600 lines of code: a larger one should be generated (ADR 0128).
 func TestAtMost600Lines(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Two replies with parts of their own, made of a shared one whose bytes have room behind them, have nothing in common.
+// Two replies with their own parts share no memory, even if the shared bytes have spare capacity.
 func TestMergedApart(t *testing.T) {
 	b := marshal(t, replies()["destination"])
 	shared := ofBytes(append(make([]byte, 0, 2*len(b)), b...))
@@ -34,7 +34,7 @@ func TestMergedApart(t *testing.T) {
 	}
 }
 
-// A reply with fields and unknown ones beside them is no encoded one.
+// A reply with other or unknown fields is not an encoded one.
 func TestReplyWithUnknownFields(t *testing.T) {
 	r := &extprocv3.ProcessingResponse{Response: &extprocv3.ProcessingResponse_RequestBody{RequestBody: &extprocv3.BodyResponse{}}}
 	r.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
@@ -43,7 +43,7 @@ func TestReplyWithUnknownFields(t *testing.T) {
 	}
 }
 
-// sent returns what Envoy gets of a reply, by this codec and by the generated code.
+// sent returns Envoy's view of a reply, by this codec and by the generated code.
 func sent(t *testing.T, r *extprocv3.ProcessingResponse) *extprocv3.ProcessingResponse {
 	t.Helper()
 	data, err := New().Marshal(r)
@@ -60,7 +60,7 @@ func sent(t *testing.T, r *extprocv3.ProcessingResponse) *extprocv3.ProcessingRe
 	return &here
 }
 
-// replies are what Weir sends.
+// replies are Weir's replies.
 func replies() map[string]*extprocv3.ProcessingResponse {
 	set := func(name, value string) *corev3.HeaderValueOption {
 		return &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: name, RawValue: []byte(value)}}
@@ -89,7 +89,7 @@ func replies() map[string]*extprocv3.ProcessingResponse {
 	}
 }
 
-// A reply that was encoded before is sent as it was, by this codec and by any other.
+// Any codec sends an encoded reply unchanged.
 func TestEncoded(t *testing.T) {
 	for name, want := range replies() {
 		if got := sent(t, want); !proto.Equal(got, want) {
@@ -101,7 +101,7 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// A shared reply with a part of its own is sent as the two merged, and stays as it was.
+// A shared reply with an own part is sent as the two merged, and stays unchanged.
 func TestMerged(t *testing.T) {
 	for sharedName, s := range replies() {
 		shared := Encoded(s)

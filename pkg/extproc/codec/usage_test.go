@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// usages are what Envoy packs of an answer, and other messages.
+// usages are Envoy's packed usages of answers, and other messages.
 func usages(t testing.TB) map[string]*anypb.Any {
 	t.Helper()
 	number := wrapperspb.UInt64
@@ -35,7 +35,7 @@ func usages(t testing.TB) map[string]*anypb.Any {
 	return all
 }
 
-// checkUsageAlike checks that usage is read as the generated code reads it.
+// checkUsageAlike checks that the codec reads usage like the generated code.
 func checkUsageAlike(t testing.TB, packed *anypb.Any) {
 	t.Helper()
 	got, err := ReadUsage(packed)
@@ -46,7 +46,7 @@ func checkUsageAlike(t testing.TB, packed *anypb.Any) {
 	}
 }
 
-// The usage that Envoy packs is read, whole or damaged, as the generated code reads it.
+// The codec reads Envoy's packed usage, whole or damaged, like the generated code.
 func TestReadUsage(t *testing.T) {
 	for name, packed := range usages(t) {
 		if whole := readUsage(packed.GetValue(), &aiv3.TokenUsage{}); !whole && name != "another message" {
@@ -74,7 +74,7 @@ func TestReadUsage(t *testing.T) {
 	}
 }
 
-// FuzzReadUsage: any bytes are the usage that the generated code reads.
+// FuzzReadUsage: any bytes give the same usage as in the generated code.
 func FuzzReadUsage(f *testing.F) {
 	for _, packed := range usages(f) {
 		f.Add(packed.Value)
