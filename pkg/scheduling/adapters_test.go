@@ -29,7 +29,7 @@ func lora(t testing.TB, b *Board, name string) *Query {
 	return prepare(t, b, Ask{Model: name, Adapter: true})
 }
 
-// placed places a request for an adapter, and returns where.
+// placed places a request for an adapter, and returns its endpoint.
 func placed(t testing.TB, b *Board, name string) (*Query, Reservation) {
 	t.Helper()
 	q := lora(t, b, name)
@@ -40,8 +40,8 @@ func placed(t testing.TB, b *Board, name string) (*Query, Reservation) {
 	return q, r
 }
 
-// A request goes to an endpoint with its adapter, unless that is much fuller; and the adapter stays there after the
-// last request.
+// A request goes to an endpoint with its adapter, unless that is much fuller. The adapter stays there after the last
+// request.
 func TestAdapterAttracts(t *testing.T) {
 	b := withAdapters(t, 3)
 	_, first := placed(t, b, "a")
@@ -68,7 +68,7 @@ func TestAdapterAttracts(t *testing.T) {
 	}
 }
 
-// A model that is not an adapter, and an unknown adapter, leave no trace and change no choice.
+// A model that is not an adapter, or is an unknown one, leaves no trace and changes no choice.
 func TestNoAdapterNoDifference(t *testing.T) {
 	b := withAdapters(t, 3)
 	for i := range 9 {
@@ -115,7 +115,7 @@ func TestAdaptersOfOthers(t *testing.T) {
 	say(0, nil)
 	want("b", 0, 4000)
 	b.SetSnapshot(NewSnapshot(2, []Endpoint{{ID: 0, Address: "10.0.0.0:80"}, {ID: 1, Address: "10.0.0.1:80", Ready: true}}))
-	want("b", 4000, 4000) // after a restart there is what Weir has in flight
+	want("b", 4000, 4000) // after a restart the engine has only the adapters of Weir's requests in flight
 	want("c", 0, 4000)
 }
 
@@ -149,7 +149,7 @@ func TestAdapterRegret(t *testing.T) {
 		{"a", nil, nil, 0},
 		{"a", nil, []EndpointID{1}, 4000},
 		{"b", nil, nil, 0}, // it has to be loaded anywhere
-		{"a", &Ratings{Prompt: 9000, Above: []Cached{{0, 3000}}}, nil, 1000}, // where nothing runs
+		{"a", &Ratings{Prompt: 9000, Above: []Cached{{0, 3000}}}, nil, 1000}, // at an idle engine
 		{"a", &Ratings{Prompt: 9000, Above: []Cached{{0, 3000}}}, []EndpointID{1}, 1000},
 		{"a", &Ratings{Prompt: 9000, Above: []Cached{{0, 6000}}}, []EndpointID{0}, 2000},
 		{"b", &Ratings{Prompt: 9000, Above: []Cached{{0, 6000}}}, []EndpointID{0}, 6000},
@@ -160,7 +160,7 @@ func TestAdapterRegret(t *testing.T) {
 	}
 }
 
-// Each choice has the least cost by the formula, in searched and in large lanes. A board's memory is bounded by the
+// Each choice has the least cost by the formula, in searched and in large lanes. The board's memory is bounded by the
 // requests in flight and the places, for any number of adapters.
 func TestAdaptersAgainstFormula(t *testing.T) {
 	for _, size := range []int{1, 5, 3 * few} {
@@ -238,8 +238,8 @@ func adapterRun(t *testing.T, size int, seed uint64) {
 	checkInvariants(t, b)
 }
 
-// costAt is the formula of doc.go with the board's state of an endpoint; before: without the request itself, which is
-// already there.
+// costAt is the formula of doc.go with the board's state of an endpoint. With before, the request itself, which is
+// already there, does not count.
 func costAt(b *Board, q *Query, id EndpointID, there bool) *big.Rat {
 	p, _ := b.ring.position(id)
 	s := &b.spots[p]

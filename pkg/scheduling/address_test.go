@@ -29,7 +29,7 @@ func TestParseHostPort(t *testing.T) {
 		{"pod-a", HostPort{"pod-a", 0}},
 		{"pod-a:80", HostPort{"pod-a", 80}},
 		{"Pod-A:80", HostPort{"Pod-A", 80}},
-		// A bad port makes the whole entry text: it must never come to mean "all ports".
+		// A bad port makes the whole entry text: it never means "all ports".
 		{"1.2.3.4:0", HostPort{"1.2.3.4:0", 0}},
 		{"1.2.3.4:65536", HostPort{"1.2.3.4:65536", 0}},
 		{"1.2.3.4:", HostPort{"1.2.3.4:", 0}},
@@ -62,8 +62,8 @@ func TestHostPortString(t *testing.T) {
 	}
 }
 
-// Any text has one canonical form, which is its own canonical form, whatever spaces surround it; an address with a port
-// never turns into a whole host.
+// Any text has one canonical form, which is canonical itself, whatever spaces surround it. An address with a port never
+// becomes a whole host.
 func FuzzParseHostPort(f *testing.F) {
 	for _, seed := range []string{
 		"1.2.3.4", "1.2.3.4:80", "[::1]:80", "::1", " [::1] ", "a:b", "a:80", "::ffff:1.2.3.4", "[fe80::1%x ]", ":", "[]:1",

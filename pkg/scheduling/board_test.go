@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A lease outlives its endpoint's stay in the pool, and counts again when the address comes back.
+// A lease outlives its endpoint's stay in the pool, and counts again when the address returns.
 func TestLeavingAndReturning(t *testing.T) {
 	a, c := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")
 	b := poolOf(t, mustNew(t), a, c)
@@ -86,11 +86,11 @@ func TestQueriesFollowTheBoard(t *testing.T) {
 	wantPlaced(t, b, early, BelowUpper, 1)
 	wantPlaced(t, b, ahead, BelowUpper, 1)
 	wantPlaced(t, b, confined, BelowUpper, 1)
-	// The lane of early was named "" before any endpoint listed models, yet it is confined to those that serve its
+	// early's lane was named "" before any endpoint listed models. It is still confined to the endpoints that serve its
 	// model, and so subject to their band.
 	wantPlaced(t, b, early, BelowUpper, NoEndpoint)
 
-	// A snapshot of the same version with other values is noticed as well, and so are other bounds.
+	// The board also notices other values in a snapshot of the same version, and other bounds.
 	b.SetSnapshot(changed(next, func(e *Endpoint) { e.Slots++ }))
 	wantPlaced(t, b, early, BelowUpper, NoEndpoint)
 	if !b.SetBounds(1, 0, 9*Millionths) || b.SetBounds(7, 0, 9*Millionths) {
@@ -110,7 +110,7 @@ func TestSetScheduler(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 1)
 }
 
-// A request goes to an endpoint with its cached prompt; requests without cached prompts go as if nothing were known.
+// A request goes to an endpoint with its cached prompt. Without cached prompts, requests go as if nothing were known.
 func TestCachedPromptDecides(t *testing.T) {
 	has := ready(2, "10.0.0.3:80")
 	has.Labels = map[string]string{"likes": "a"}

@@ -18,7 +18,7 @@ func TestBusyEndpoint(t *testing.T) {
 		{both, 11, 10_000_000, true},
 		{both, 6, 10, true},
 		{both, 5, 10, false},
-		{both, 10, 0, false}, // where the most in a step is not known, the fraction never fires
+		{both, 10, 0, false}, // the fraction is never exceeded if the most in a step is unknown
 		{both, 11, 0, true},
 		{BusyRule{PrefillFraction: new(int64(Millionths / 2))}, 1 << 40, 0, false},
 		{BusyRule{PrefillFraction: new(int64(0))}, 1, 10, true},
@@ -35,7 +35,7 @@ func TestBusyEndpoint(t *testing.T) {
 	}
 }
 
-// Golden of section 4: the ratio of busy endpoints that makes all busy. Without any endpoint they are not.
+// Golden of section 4: the ratio of busy endpoints that makes the lane busy. Without an endpoint it is not.
 func TestBusyPool(t *testing.T) {
 	for _, test := range []struct {
 		ratio  int64
@@ -89,8 +89,8 @@ type reading struct {
 	adds int64
 }
 
-// Random requests arrive, answer and end at endpoints that come and go: the prompts at each endpoint, the busy
-// endpoints, and those that turned busy are as counted one by one.
+// Random requests arrive, answer and end at endpoints that come and go. The prompts at each endpoint, the busy
+// endpoints and the newly busy ones are equal to a count one by one.
 func TestBusyLikeCounting(t *testing.T) {
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 4))
@@ -144,7 +144,7 @@ func TestBusyLikeCounting(t *testing.T) {
 				if random.IntN(9) > 0 {
 					x.q.Rate(r)
 				} else {
-					r = nil // not rated: its length is not known
+					r = nil // not rated: unknown length
 				}
 				if x.held = b.Place(x.q, AnyReady, nil); x.held.Empty() {
 					continue
@@ -172,12 +172,12 @@ func TestBusyLikeCounting(t *testing.T) {
 					e.MaxBatchedTokens = random.Int64N(3) * 50
 				}
 				next := slices.Clone(pool)
-				if random.IntN(3) == 0 { // it leaves, and comes back with what is at it
+				if random.IntN(3) == 0 { // it leaves, and returns with its requests
 					next = slices.DeleteFunc(next, func(o Endpoint) bool { return o.ID == e.ID })
 					b.SetSnapshot(b.Snapshot().Next(b.Snapshot().Version()+1, next))
 					b.TakeTurned(nil)
 					next = slices.Clone(pool)
-					for i := range rules { // its change is one of the pool
+					for i := range rules { // a change of the pool
 						was[fmt.Sprint(i, e.ID)] = busyAt(&rules[i], e, nil)
 					}
 					all = slices.DeleteFunc(all, func(x *reading) bool {
@@ -254,7 +254,7 @@ func TestNoRuleCountsNothing(t *testing.T) {
 	}
 }
 
-// The endpoints that are known serve the model, ready or not, whatever the subset.
+// The known endpoints serve the model, ready or not, whatever the subset.
 func TestKnown(t *testing.T) {
 	s, _ := New(DefaultConfig())
 	b := NewBoard(s, nil)

@@ -11,7 +11,7 @@ func TestDefaultConfigIsValid(t *testing.T) {
 	}
 }
 
-// Every problem is reported at once, with the field and what is allowed.
+// Every problem is reported at once, with the field and the valid values.
 func TestValidate(t *testing.T) {
 	cases := []struct {
 		name   string

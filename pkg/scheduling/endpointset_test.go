@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A set contains the endpoints added and not removed, including endpoints in no pool, with any pool.
+// A set contains the endpoints added and not removed, with any pool, even endpoints in no pool.
 func TestEndpointSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var set EndpointSet

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// many returns a board with n endpoints; those with odd numbers have the model odd, and a third of all has third.
+// many returns a board with n endpoints. Endpoints with odd numbers have the model odd, and a third of all have third.
 func many(s *Scheduler, random *rand.Rand, n int) *Board {
 	endpoints := make([]Endpoint, n)
 	for i, address := range addresses(n) {
@@ -19,8 +19,8 @@ func many(s *Scheduler, random *rand.Rand, n int) *Board {
 	return b
 }
 
-// A random pick is uniform among the best, in lanes of any size and with any exceptions; asking for room draws nothing,
-// so the same source leads to the same picks.
+// A random pick is uniform among the best, in lanes of any size and with any exceptions. Asking for room draws nothing,
+// so the same source gives the same picks.
 func TestRandomIsEvenAndAskingDrawsNothing(t *testing.T) {
 	s := mustNew(t, func(c *Config) { c.TieBreak = TieRandom })
 	for _, endpoints := range []int{32, 300} {
@@ -78,7 +78,7 @@ func TestRandomIsEvenAndAskingDrawsNothing(t *testing.T) {
 	}
 }
 
-// With more lanes than are cached, all are still right, and memory does not grow.
+// More lanes than the cache holds are still right, and memory does not grow.
 func TestManyLanes(t *testing.T) {
 	b := many(mustNew(t), nil, 200)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -105,7 +105,8 @@ func TestManyLanes(t *testing.T) {
 	checkInvariants(t, b)
 }
 
-// Rotation goes round the lane, wherever its last endpoint is in the pool, with and without exceptions and a comparison.
+// Rotation visits all endpoints of the lane, wherever its last endpoint is in the pool, with and without exceptions and
+// a comparison.
 func TestRotationGoesRound(t *testing.T) {
 	for _, policy := range []string{PolicyNone, PolicyCost} {
 		for _, n := range []int{20, 300} {
@@ -134,7 +135,7 @@ func TestRotationGoesRound(t *testing.T) {
 	}
 }
 
-// A set of endpoints beside a large lane neither meets it nor takes anything from it.
+// A set of endpoints outside a large lane removes nothing from it.
 func TestSetBesideLargeLane(t *testing.T) {
 	b := many(mustNew(t), nil, 300)
 	q := prepare(t, b, Ask{Model: "odd"})
@@ -182,8 +183,8 @@ func TestSameSubsetOtherModel(t *testing.T) {
 	}
 }
 
-// Models that are served by the same endpoints share one reach and one lane, so a base model's adapters cost no more than
-// one model, also within a subset.
+// Models served by the same endpoints share one reach and one lane, also within a subset. So a base model's adapters
+// cost no more than one model.
 func TestModelsOfTheSameEndpoints(t *testing.T) {
 	endpoints := make([]Endpoint, 100)
 	for i, address := range addresses(100) {
@@ -209,7 +210,7 @@ func TestModelsOfTheSameEndpoints(t *testing.T) {
 	}
 }
 
-// A lane that was not asked about for long, or since its comparison changed, answers as one that was never asked before.
+// A lane without requests for a long time, or since a change of its comparison, has the same answers as a new one.
 func TestLaneCatchesUp(t *testing.T) {
 	s := mustNew(t)
 	b := many(s, nil, 300)
@@ -252,7 +253,7 @@ func TestLaneCatchesUp(t *testing.T) {
 	}
 }
 
-// The random source is asked only when there is something to draw.
+// The random source is used only if there is something to draw.
 func TestNoLotForOne(t *testing.T) {
 	source := rand.NewPCG(1, 2)
 	before := *source

@@ -13,8 +13,8 @@ func lacking(lacks Needs, id EndpointID, address string, models ...string) Endpo
 	return e
 }
 
-// A need that no endpoint of the model meets, ready or not, is an error at once, with its tag. It is not one if an endpoint
-// that is not ready meets it, or states nothing, or if the pool is empty: an endpoint may come.
+// A need that no endpoint of the model meets, ready or not, is an error at once, with its tag. It is none if an
+// endpoint that is not ready meets it or states nothing, or if the pool is empty: an endpoint may come.
 func TestUnmetNeeds(t *testing.T) {
 	text := lacking(AllNeeds, 0, "10.0.0.1:80", "a")
 	images := lacking(AllNeeds&^NeedImage, 1, "10.0.0.2:80", "a")
@@ -60,13 +60,13 @@ func TestUnmetNeeds(t *testing.T) {
 			}
 		})
 	}
-	// A model that nobody serves comes first, whatever is needed besides.
+	// The error of a model without endpoints ranks before that of a need.
 	if _, err := mustNew(t).Prepare(NewSnapshot(1, []Endpoint{text}), Ask{Model: "c", Needs: NeedImage}); !errors.Is(err, ErrModelUnknown) {
 		t.Error(err)
 	}
 }
 
-// Needs make a lane only where an endpoint of the model lacks one of them.
+// Needs make a lane only if an endpoint of the model lacks one of them.
 func TestLanesOfNeeds(t *testing.T) {
 	const both = NeedImage | NeedStructured
 	plain := []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")}
@@ -102,7 +102,8 @@ func TestLanesOfNeeds(t *testing.T) {
 	}
 }
 
-// A request goes only to an engine that meets its needs, however busy that is, and one without needs wherever fewest are.
+// A request goes only to an engine that meets its needs, however busy that is. A request without needs goes to the
+// engine with the fewest.
 func TestNeedsArePlacedWhereTheyAreMet(t *testing.T) {
 	for _, n := range []int{2, 3 * few} {
 		pool := make([]Endpoint, n)
@@ -126,13 +127,13 @@ func TestNeedsArePlacedWhereTheyAreMet(t *testing.T) {
 				t.Fatalf("endpoint %d fails %+v", c.ID, c.Failed)
 			}
 		}
-		// The lane's band is that of the engines in it: it is full when these are, though others are idle.
+		// The lane's band is that of its engines: it is full when they are, even if others are idle.
 		b.SetBounds(1, 3*Millionths, 3*Millionths)
 		wantPlaced(t, b, image, BelowLower, NoEndpoint)
 	}
 }
 
-// A request that waits follows what endpoints state: it goes where its need is met from then on.
+// A waiting request follows the endpoints' statements: it goes to an endpoint once that meets its need.
 func TestNeedsFollowTheEndpoints(t *testing.T) {
 	b := poolOf(t, mustNew(t), lacking(NeedImage, 0, "10.0.0.1:80", "a"), unready(1, "10.0.0.2:80", "a"))
 	q := prepare(t, b, Ask{Model: "a", Needs: NeedImage})
@@ -150,7 +151,7 @@ func TestNeedsFollowTheEndpoints(t *testing.T) {
 	wantPlaced(t, b, q, BelowLower, 0)
 }
 
-// An endpoint that comes to meet a need joins the lanes of the need, with or without a model.
+// An endpoint that begins to meet a need joins the lanes of the need, with or without a model.
 func TestTraitsOfNeeds(t *testing.T) {
 	b := poolOf(t, mustNew(t), lacking(NeedImage, 0, "10.0.0.1:80"), ready(1, "10.0.0.2:80", "a"))
 	for _, ask := range []Ask{{Needs: NeedImage}, {Model: "a", Needs: NeedImage}} {
@@ -168,8 +169,8 @@ func TestTraitsOfNeeds(t *testing.T) {
 	}
 }
 
-// Lanes of needs get other names where a model comes to be served by engines that lack other needs, or its lane another name.
-// All waiters are asked for theirs then.
+// Lanes of needs get other names if engines that lack other needs begin to serve a model, or if the model's lane gets
+// another name. Then all waiters are asked for their lanes.
 func TestNeedsRegroup(t *testing.T) {
 	one, two := "10.0.0.1:80", "10.0.0.2:80"
 	before := []Endpoint{lacking(NeedImage, 0, one, "b", "c"), ready(1, two, "b"), lacking(NeedImage, 2, "10.0.0.3:80", "d")}
@@ -193,7 +194,7 @@ func TestNeedsRegroup(t *testing.T) {
 	}
 }
 
-// A prefill engine's own abilities count for nothing: it reads what a decode engine answers.
+// A prefill engine's own abilities do not count: a decode engine answers the prompts that it reads.
 func TestNeedsOfPrefillEngines(t *testing.T) {
 	prefill := lacking(AllNeeds, 2, "10.0.0.3:80", "a")
 	prefill.Work = WorkPrefill

@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// oracle is the scheduler written to be read rather than to be fast: it keeps every lease in a list, compares endpoints
-// by their text, and compares loads as rational numbers, and costs as integers that it rounds as doc.go has it. It breaks
-// ties by rotation, or takes the first.
+// oracle is the scheduler in readable instead of fast form. It keeps every lease in a list, compares endpoints by their
+// text, loads as rational numbers, and costs as integers that it rounds by the rule of doc.go. It breaks ties by
+// rotation, or takes the first.
 type oracle struct {
 	pool   []Endpoint // by ID
 	bounds map[EndpointID][2]int64
-	others map[EndpointID]int64 // what others have at the ready endpoints
+	others map[EndpointID]int64 // others' requests at the ready endpoints
 	leases []EndpointID
 	costs  []int64              // of the leases
-	unread []int64              // of the leases: the tokens of their prompts that have to be read and count
-	most   map[EndpointID]int64 // the upper bounds of the cost, where there are any
+	unread []int64              // of the leases: the uncached tokens of their prompts that count
+	most   map[EndpointID]int64 // upper bounds of the cost, if any
 	least  map[EndpointID]int64 // and the lower ones
-	theirs map[EndpointID]int64 // what the requests of others cost
+	theirs map[EndpointID]int64 // cost of others' requests
 	last   EndpointID
 	first  bool
 }
@@ -33,10 +33,10 @@ func (o *oracle) stock(id EndpointID) (n int64) {
 	return n
 }
 
-// held returns what is at the endpoint, of Weir and of others.
+// held returns the requests at the endpoint, of Weir and of others.
 func (o *oracle) held(id EndpointID) int64 { return o.stock(id) + o.others[id] }
 
-// cost returns what the requests at the endpoint cost, those of Weir and of others.
+// cost returns the cost of the requests at the endpoint, of Weir and of others.
 func (o *oracle) cost(id EndpointID) (sum int64) {
 	for i, lease := range o.leases {
 		if lease == id {
@@ -46,7 +46,7 @@ func (o *oracle) cost(id EndpointID) (sum int64) {
 	return sum + o.theirs[id]
 }
 
-// toRead returns the tokens that an endpoint has to read.
+// toRead returns the unread tokens at an endpoint.
 func (o *oracle) toRead(id EndpointID) (sum int64) {
 	for i, lease := range o.leases {
 		if lease == id {
@@ -56,7 +56,7 @@ func (o *oracle) toRead(id EndpointID) (sum int64) {
 	return sum
 }
 
-// reading reports whether any has some to read.
+// reading reports whether any endpoint has unread tokens.
 func (o *oracle) reading() bool { return slices.Max(append([]int64{0}, o.unread...)) > 0 }
 
 // belowCost reports whether a ready endpoint costs less than its own bound, or has none.
@@ -97,9 +97,9 @@ func (o *oracle) load(e Endpoint) *big.Rat {
 	return load
 }
 
-// room reports whether the lane's band has room for another request; a lane that is the whole pool has no band here. There
-// is room where an endpoint lacks a whole request of its bound, or where, without what endpoints have above their bound
-// rounded up, all together have less than all their bounds.
+// room reports whether the lane's band has room for another request. A lane that is the whole pool has no band here.
+// There is room if an endpoint lacks a whole request of its bound. There is also room if all endpoints together have
+// less than all their bounds, not counting what they have above their bounds rounded up.
 func (o *oracle) room(lane []Endpoint, name string, bound Bound) bool {
 	var held, room int64
 	lacks := false
@@ -136,8 +136,8 @@ func (o *oracle) place(x waiting, bound Bound, except []EndpointID) (EndpointID,
 	return o.take(x, lane, o.favoured(x, order))
 }
 
-// favoured returns the first of those in order; or, if that is one without more cached than others, the first of those that
-// are ranked for the request and cost at most a quarter more.
+// favoured returns the first endpoint in order. If that has no more cached than others, it returns the first of the
+// endpoints that are ranked for the request and cost at most a quarter more.
 func (o *oracle) favoured(x waiting, order []Endpoint) Endpoint {
 	best := order[0]
 	if x.known == nil || x.known.Prompt == 0 || o.above(x, best) {
@@ -164,8 +164,8 @@ func (o *oracle) above(x waiting, e Endpoint) bool {
 // full reports whether the endpoint is full by cost.
 func (o *oracle) full(e Endpoint) bool { return o.most[e.ID] > 0 && o.cost(e.ID) >= o.most[e.ID] }
 
-// price returns what a request with so many uncached tokens costs at the endpoint, in 65,536ths of a token: tokens x 64 x
-// load, of which at most 2^40 counts, and twice the tokens that are to be read there before.
+// price returns the cost of a request with so many uncached tokens at the endpoint, in 65,536ths of a token: tokens x
+// 64 x load, at most 2^40, plus twice the tokens to read before it.
 func (o *oracle) price(e Endpoint, uncached int64) *big.Int {
 	load := new(big.Rat).Mul(o.load(e), big.NewRat(64<<16, 1))
 	whole := new(big.Int).Div(load.Num(), load.Denom())
@@ -191,7 +191,7 @@ func (o *oracle) choice(x waiting, lane []Endpoint, bound Bound, except []Endpoi
 	return slices.DeleteFunc(o.order(x, lane, after), func(e Endpoint) bool { return refused(e) || o.limited(e) })
 }
 
-// ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint. Those that are
+// ranked returns the endpoints below their limit, best first, with equals in ring order after an endpoint. Endpoints
 // below their bound of requests come first.
 func (o *oracle) ranked(x waiting, lane []Endpoint, after EndpointID) []Endpoint {
 	order := o.order(x, slices.DeleteFunc(slices.Clone(lane), func(e Endpoint) bool {
@@ -206,7 +206,7 @@ func (o *oracle) taken(e Endpoint) bool {
 	return o.bounds[e.ID][1] > 0 && o.held(e.ID)*Millionths >= o.bounds[e.ID][1]
 }
 
-// limited reports whether the endpoint has as many requests as it may have.
+// limited reports whether the endpoint is at its limit of requests.
 func (o *oracle) limited(e Endpoint) bool {
 	return e.MaxInFlight > 0 && o.held(e.ID) >= int64(e.MaxInFlight)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// waiting is a request that is prepared at one time and placed later.
+// waiting is a request prepared at one time and placed later.
 type waiting struct {
 	ask   Ask
 	q     *Query
@@ -24,7 +24,7 @@ type world struct {
 	b       *Board
 	o       *oracle
 	version uint64
-	known   []Endpoint // all that have ever been in the pool, by ID
+	known   []Endpoint // all endpoints that have ever been in the pool, by ID
 	entries []string   // the entries that subsets are drawn from
 	queue   []waiting
 	held    []Reservation // as the oracle's leases
@@ -140,7 +140,7 @@ func (w *world) setPool(pool []Endpoint) {
 	w.b.SetSnapshot(NewSnapshot(w.version, pool))
 }
 
-// tellForeign changes what others have at an endpoint, which may be none of the pool's.
+// tellForeign changes others' requests at an endpoint, which may be outside the pool.
 func (w *world) tellForeign() {
 	e, n := w.known[w.r.IntN(len(w.known))], w.r.IntN(5)-1
 	ready := slices.ContainsFunc(w.o.pool, func(o Endpoint) bool { return o.ID == e.ID && o.Ready })
@@ -159,7 +159,7 @@ func (w *world) bound(id EndpointID, lower, upper int64) {
 	}
 }
 
-// boundCost bounds an endpoint's cost, or bounds it no more.
+// boundCost bounds an endpoint's cost, or removes the bound.
 func (w *world) boundCost(id EndpointID) {
 	w.o.most[id] = max(0, w.r.Int64N(60)-20)
 	w.o.least[id] = w.o.most[id] - w.o.most[id]*w.r.Int64N(3)/4
@@ -168,7 +168,7 @@ func (w *world) boundCost(id EndpointID) {
 	}
 }
 
-// cost makes a request that is somewhere cost more or less, and now and then another bound.
+// cost raises or lowers the cost of a placed request, and sometimes changes a bound.
 func (w *world) cost() {
 	if len(w.o.pool) > 0 && w.r.IntN(4) == 0 {
 		w.boundCost(w.o.pool[w.r.IntN(len(w.o.pool))].ID)
@@ -248,7 +248,7 @@ func (w *world) arrive() {
 	}
 }
 
-// ratings draws what is known of a prompt, now and then of endpoints that are not in the pool.
+// ratings draws the ratings of a prompt, sometimes for endpoints outside the pool.
 func (w *world) ratings() *Ratings {
 	r := &Ratings{Prompt: w.r.Int64N(20_000)}
 	if w.r.IntN(2) == 0 {
@@ -361,7 +361,7 @@ func (w *world) read() {
 	}
 }
 
-// check compares everything observable of the two.
+// check compares everything observable in the board and the oracle.
 func (w *world) check() {
 	t := w.t
 	checkInvariants(t, w.b)
@@ -410,7 +410,7 @@ func (w *world) check() {
 	w.checkLanes(x)
 }
 
-// checkLanes checks that requests prepared on one snapshot whose lanes have the same name may use the same endpoints.
+// checkLanes checks that requests of one snapshot in lanes of the same name may use the same endpoints.
 func (w *world) checkLanes(x waiting) {
 	fresh, err := w.s.Prepare(w.b.Snapshot(), x.ask)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// bySlots is a comparison by what an endpoint says of its slots: the more the better, and a token cached is worth one.
+// bySlots compares endpoints by their reported slots: more is better, and a cached token counts one.
 type bySlots struct{}
 
 func (bySlots) bonus() (Standing, bool) { return 0, false }
@@ -18,7 +18,7 @@ func (bySlots) wait(int64) Cost { return 0 }
 
 func (bySlots) cost(s *spot, tokens int64) Cost { return Cost(tokens - int64(s.slots)) }
 
-// A random pick is uniform among the best: those with the highest standing, or those that have most cached.
+// A random pick is uniform among the best: those with the highest standing, or the most cached tokens.
 func TestRandomIsEvenAmongEquals(t *testing.T) {
 	const free, busy = 2, 1
 	for _, c := range []struct {

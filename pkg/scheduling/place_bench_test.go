@@ -146,8 +146,8 @@ func addresses(n int) []string {
 	return out
 }
 
-// BenchmarkPlaceRated measures a pick for a prompt that 64 endpoints have cached more of than the others, and one for a prompt
-// that none has: at most 5 µs for 2,000 endpoints.
+// BenchmarkPlaceRated measures a pick for a prompt that 64 endpoints have more of cached than the others, and one for
+// an uncached prompt: at most 5 µs for 2,000 endpoints.
 func BenchmarkPlaceRated(b *testing.B) {
 	for _, n := range []int{100, 2000} {
 		rated, cold := &Ratings{Prompt: 10_000, Floor: 1000}, &Ratings{Prompt: 10_000}

@@ -12,8 +12,7 @@ func three(t testing.TB, s *Scheduler) *Board {
 	return poolOf(t, s, ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), ready(2, "10.0.0.3:80"))
 }
 
-// Picking and reserving are one step: the second of two picks sees the first, and the least loaded endpoint comes
-// first.
+// Picking and reserving are one step: the second pick counts the first, and the least loaded endpoint comes first.
 func TestPicksSeeEachOther(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, Ask{})
@@ -76,8 +75,8 @@ func TestTieBreak(t *testing.T) {
 	})
 }
 
-// A choice among endpoints that are all full by tokens is like that among others, in the pool, in a large lane and in a small
-// one. One that is not full comes before those that are, whatever the request likes.
+// Among endpoints that are all full by tokens, the choice follows the usual order, in the pool, in a large lane and in
+// a small one. An endpoint that is not full comes before full ones, whatever its other merits.
 func TestChoiceAmongFullEndpoints(t *testing.T) {
 	const n = 3 * few
 	for name, ask := range map[string]Ask{
@@ -131,7 +130,7 @@ func TestChoiceAmongFullEndpoints(t *testing.T) {
 	}
 }
 
-// An endpoint with room is preferred to one without, whatever their sizes.
+// An endpoint with room goes before one without, whatever their sizes.
 func TestUnequalBounds(t *testing.T) {
 	small, large := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")
 	b := poolOf(t, mustNew(t), small, large)
@@ -173,7 +172,7 @@ func TestLeastStockIsMonotone(t *testing.T) {
 			t.Fatalf("bound %d with %d in flight scores %d, bound %d with %d %d", a, n, x, b, m, y)
 		}
 	}
-	// Equal bounds: fewer is strictly better, up to counts far beyond any endpoint's.
+	// With equal bounds fewer requests are strictly better, up to counts far beyond any endpoint's.
 	for n := range 100_000 {
 		if rated(2_200_000, n) <= rated(2_200_000, n+1) {
 			t.Fatalf("%d in flight is not better than %d", n, n+1)
@@ -306,7 +305,7 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// A failed placement leaves no old choice behind; a choice outlives the endpoint.
+// A failed placement leaves no old choice behind. A choice outlives its endpoint.
 func TestChoice(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, subsetOf("10.0.0.1"))

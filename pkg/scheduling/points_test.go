@@ -189,8 +189,8 @@ func hold(t testing.TB, b *Board, id EndpointID, n int) {
 	}
 }
 
-// In random pools, small and large, the choice is the endpoint with the highest total of those with room, and the lowest ID
-// among equals, whatever the requests and statements before.
+// In random pools, small and large, the choice is the endpoint with room that has the highest total, and the lowest ID
+// among equals, whatever the earlier requests and statements.
 func TestPointsAgainstSums(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -233,7 +233,7 @@ func TestPointsAgainstSums(t *testing.T) {
 					}
 				}
 				q := prepare(t, b, Ask{Model: model})
-				if r.IntN(3) == 0 && want != NoEndpoint { // the best may not be used
+				if r.IntN(3) == 0 && want != NoEndpoint { // the request may not use the best
 					except := &EndpointSet{}
 					except.Add(want)
 					next, most := NoEndpoint, int64(0)
@@ -253,7 +253,7 @@ func TestPointsAgainstSums(t *testing.T) {
 			}
 		}
 		checkInvariants(t, b)
-		// A pool of others forgets what those that left have stated.
+		// After a change of the pool, the statements of endpoints that left no longer count.
 		b.SetSnapshot(NewSnapshot(2, []Endpoint{ready(1000, "10.9.9.9:80", "a")}))
 		if len(b.unloaded) != 0 {
 			t.Errorf("%d statements are left", len(b.unloaded))
@@ -326,7 +326,7 @@ func BenchmarkPlaceByPoints(b *testing.B) {
 	}
 }
 
-// A request for an adapter gets the points of a loaded model where requests for it have gone, of the endpoints that it may use.
+// A request for an adapter gets the points of a loaded model at endpoints that had requests for it and that it may use.
 func TestPointsOfAdapters(t *testing.T) {
 	for _, n := range []int{3, 3 * few} {
 		b := pointBoard(pointing(t), n, func(_ int, e *Endpoint) { e.Models = []string{"a", "lora"} })
@@ -342,8 +342,8 @@ func TestPointsOfAdapters(t *testing.T) {
 	}
 }
 
-// An engine with 10 of 10 requests is no_capacity, one with as many tokens as its memory has is memory_insufficient. Both take a
-// request later, which waits: it is not refused.
+// An engine with 10 of 10 requests is no_capacity, and one with as many tokens as its memory has is
+// memory_insufficient. Both take the request later: it waits, and is not refused.
 func TestTagsOfMindRouter(t *testing.T) {
 	b := pointBoard(pointing(t), 2, nil)
 	hold(t, b, 0, 10)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Helpers for the tests.
+// Setup and checks for the tests.
 
 func ready(id EndpointID, address string, models ...string) Endpoint {
 	return Endpoint{ID: id, Address: address, Models: models, Ready: true}
@@ -92,7 +92,7 @@ func give(b *Board, id EndpointID) {
 	b.Release(&r)
 }
 
-// liking is a query whose prompt the endpoints with the label likes of its model have cached, but for a token.
+// liking is a query whose prompt is cached, but for one token, at the endpoints of its model with the label likes.
 func liking(t testing.TB, b *Board, ask Ask) *Query {
 	t.Helper()
 	q := prepare(t, b, ask)
@@ -176,7 +176,7 @@ func checkInvariants(t testing.TB, b *Board) {
 	}
 }
 
-// sumUp adds a ready endpoint: what it holds counts up to the first whole number that is not below its bound.
+// sumUp adds a ready endpoint. Its requests count up to the first whole number that is not below its bound.
 func sumUp(x *sums, s *spot) {
 	held := int64(s.inFlight + s.foreign)
 	x.held += held

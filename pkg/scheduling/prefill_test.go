@@ -14,7 +14,7 @@ func working(id EndpointID, work Work) Endpoint {
 	return e
 }
 
-// long returns a query for a prompt of so many tokens, of which prefill engines have cached what is listed.
+// long returns a query for a prompt of so many tokens, of which the listed prefill engines have a part cached.
 func long(t testing.TB, b *Board, ask Ask, prompt int64, cached ...Cached) *Query {
 	t.Helper()
 	q := prepare(t, b, ask)
@@ -23,7 +23,7 @@ func long(t testing.TB, b *Board, ask Ask, prompt int64, cached ...Cached) *Quer
 	return q
 }
 
-// wantPrefill places a request and wants its prompt to be read by an engine; NoEndpoint: by none.
+// wantPrefill places a request and checks the engine that reads its prompt; NoEndpoint: none.
 func wantPrefill(t testing.TB, b *Board, q *Query, want EndpointID) Reservation {
 	t.Helper()
 	r := b.Place(q, BelowUpper, nil)
@@ -43,9 +43,9 @@ func apartPool(t testing.TB, change ...func(*Config)) *Board {
 	return b
 }
 
-// A prefill engine is chosen where 4 times the uncached tokens before a prompt and its own are fewest: each line says how many
-// tokens are before it at one, and how many of its own 10,000 are cached there, for it to be as good as the other, which has
-// nothing of either. One token more or less decides.
+// The chosen prefill engine has the least sum of 4 times the uncached tokens before a prompt and the prompt's own. Each
+// line has the tokens before it at one engine, and the cached part of its own 10,000, that make this engine as good as
+// the other one, which has neither. One token more or less decides.
 func TestFourTimesTheTokensBefore(t *testing.T) {
 	for _, equal := range []struct{ before, cached int64 }{{1000, 4000}, {2000, 8000}, {2499, 9996}} {
 		for _, c := range []struct {
@@ -64,7 +64,7 @@ func TestFourTimesTheTokensBefore(t *testing.T) {
 	}
 }
 
-// Prompts of the threshold's length are long; a prefill engine at its bound is full.
+// Prompts of the threshold's length are long. A prefill engine at its bound is full.
 func TestPrefillLimits(t *testing.T) {
 	b := apartPool(t, func(c *Config) { c.PrefillThreshold, c.PrefillTokens = 5000, 10_000 })
 	wantPrefill(t, b, long(t, b, Ask{}, 4999), NoEndpoint)
@@ -90,7 +90,7 @@ func TestPrefillLimits(t *testing.T) {
 	}
 }
 
-// The prompts at a prefill engine stay while it is away, and an engine of both roles needs no other one.
+// The prompts at a prefill engine stay while it is away. An engine of both roles needs no other one.
 func TestPrefillEnginesComeAndGo(t *testing.T) {
 	b := apartPool(t, func(c *Config) { c.PrefillTokens = 9000 })
 	first := wantPrefill(t, b, long(t, b, Ask{}, 9000), 1)
@@ -117,7 +117,7 @@ func TestPrefillEnginesComeAndGo(t *testing.T) {
 	}
 }
 
-// Neither a model that only prefill engines list nor a subset of them can be served.
+// A model that only prefill engines list cannot be served, and neither can a subset of prefill engines.
 func TestPrefillEnginesServeNothing(t *testing.T) {
 	only := func(e Endpoint, models ...string) Endpoint {
 		e.Models = models
@@ -151,7 +151,7 @@ func TestPrefillEnginesServeNothing(t *testing.T) {
 	}
 }
 
-// A pool without roles is what it was: with prefill engines beside it that no request may use, everything is placed alike.
+// Prefill engines that no request may use change no placement in a pool without roles.
 func TestRolesBesideChangeNothing(t *testing.T) {
 	plain, beside := []Endpoint{}, []Endpoint{}
 	for id := range EndpointID(5) {

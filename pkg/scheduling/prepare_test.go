@@ -60,7 +60,8 @@ func TestPrepareErrors(t *testing.T) {
 	}
 }
 
-// A model whose last endpoint has left, scaled to zero, is not unknown, nor does it wait: another one may come, or not.
+// A model whose last endpoint has left, scaled to zero, is not unknown. It does not wait either: another endpoint may
+// come, or not.
 func TestDepartedModels(t *testing.T) {
 	s := mustNew(t)
 	a, b := ready(0, "10.0.0.1:80", "a"), ready(1, "10.0.0.2:80", "b", "b-adapter")
@@ -89,14 +90,14 @@ func TestDepartedModels(t *testing.T) {
 	if snap.HasListed("b") || !snap.HasListed("a") {
 		t.Error("b is there and a is not")
 	}
-	// Prepared in a subset, it is the same.
+	// Preparation in a subset gives the same.
 	in := Ask{Model: "a", Subset: Subset{Set: true, Entries: []string{"10.0.0.2"}}}
 	if _, err := s.Prepare(snap, in); !errors.Is(err, ErrModelDeparted) {
 		t.Error(err)
 	}
 }
 
-// The models that have left are bounded, and the last ones to leave are kept: adapters come and go.
+// The number of models that have left is bounded, and the last ones to leave stay: adapters come and go.
 func TestDepartedModelsAreBounded(t *testing.T) {
 	snap := NewSnapshot(0, nil)
 	stays := ready(0, "10.0.0.1:80", "stays")
@@ -105,7 +106,7 @@ func TestDepartedModelsAreBounded(t *testing.T) {
 		snap = snap.Next(uint64(i+1), []Endpoint{stays, ready(1, "10.0.0.2:80", fmt.Sprint("m", i))})
 	}
 	before := snap.departed
-	for i := range 3 { // changes that move no model share what is known
+	for i := range 3 { // changes without a moved model share the list
 		changed := ready(1, "10.0.0.2:80", fmt.Sprint("m", all-1))
 		changed.Slots = i
 		snap = snap.Next(uint64(all+1+i), []Endpoint{stays, changed})
@@ -121,7 +122,7 @@ func TestDepartedModelsAreBounded(t *testing.T) {
 			t.Fatalf("model %d is remembered: %v", i, got)
 		}
 	}
-	// One endpoint with more models than that takes their place, and its own first ones, in order of name.
+	// One endpoint with more models than the bound replaces them by its own first ones, in order of name.
 	many := make([]string, 2*MaxDeparted)
 	for i := range many {
 		many[i] = fmt.Sprintf("adapter%04d", i)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A query made again of what was recorded gets what the original gets, whatever it asked for, before and after a
-// change of the pool, in small lanes and in large ones, which are cached.
+// A query made from its recording gets the same answers as the original, before and after a change of the pool, in
+// small lanes and in large ones, which are cached.
 func TestRecalledQueryGetsTheSame(t *testing.T) {
 	newBoard := func() *Board {
 		return NewBoard(mustNew(t, func(c *Config) { c.Fallbacks = 2 }), nil)

@@ -2,8 +2,8 @@ package scheduling
 
 import "testing"
 
-// A request loses, where it would be placed, what the ready endpoint of its lane with the most of its prompt has more.
-// Without room it has no place, and without ratings nothing to lose.
+// A request's regret at its endpoint is the number of cached tokens that the best ready endpoint of its lane has more.
+// Without room there is no endpoint, and without ratings no regret.
 func TestRegret(t *testing.T) {
 	s, err := New(DefaultConfig())
 	if err != nil {
@@ -37,7 +37,7 @@ func TestRegret(t *testing.T) {
 		{&Ratings{Prompt: 5000, Floor: 500, Above: []Cached{{0, 1000}, {1, 4000}}}, 3000},
 		{&Ratings{Prompt: 5000, Above: []Cached{{1, 1000}, {2, 4000}}}, 1000}, // endpoint 2 is not ready
 		{&Ratings{Prompt: 5000, Above: []Cached{{2, 4000}}}, 0},
-		{&Ratings{Prompt: 5000, Above: []Cached{{1, 9000}}}, 4999}, // the last token is read in any case
+		{&Ratings{Prompt: 5000, Above: []Cached{{1, 9000}}}, 4999}, // the last token is always read
 	} {
 		if got, ok := b.Regret(query(c.of), BelowLower, nil); got != c.want || !ok {
 			t.Errorf("%+v: %d, %t, want %d", c.of, got, ok, c.want)

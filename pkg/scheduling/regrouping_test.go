@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A regrouping of two pools has, for every lane that any request had in the first, whether it goes on, and otherwise where
-// its requests are in the second; whichever way the second came about. The board tells it, and every request's lane.
+// A regrouping between two pools says for every lane of the first pool's requests whether it stays, and otherwise the
+// lane of its requests in the second pool. The order of the changes does not matter. The board reports the regrouping,
+// and every request's lane.
 func TestRegrouping(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "*", "a b", `a" model=b`, "e", "f"}
 	hosts := addresses(4)
@@ -105,7 +106,8 @@ func TestRegrouping(t *testing.T) {
 	}
 }
 
-// One more endpoint of the same models, one less, and its readiness regroup nothing, with any number of models.
+// One more or one less endpoint of the same models, or a change of readiness, regroups nothing, for any number of
+// models.
 func TestScalingRegroupsNothing(t *testing.T) {
 	var models []string
 	for i := range 1000 {
@@ -128,7 +130,7 @@ func TestScalingRegroupsNothing(t *testing.T) {
 	}
 }
 
-// One adapter that one endpoint unloads gets a lane of its own. The lane of the others keeps its name.
+// An adapter that one endpoint unloads gets a lane of its own. The lane of the others keeps its name.
 func TestUnloadedAdapterDividesItsLane(t *testing.T) {
 	pool := []Endpoint{ready(0, "10.0.0.1:1", "a", "b", "c"), ready(1, "10.0.0.2:1", "a", "b", "c")}
 	snap := NewSnapshot(1, pool)
@@ -147,7 +149,7 @@ func TestUnloadedAdapterDividesItsLane(t *testing.T) {
 	}
 }
 
-// A lane asks for traits only by a filter in use: a model that no filter reads rules out no endpoint.
+// A lane depends on a trait only if a configured filter reads it: otherwise a model rules out no endpoint.
 func TestTraitsFollowTheFilters(t *testing.T) {
 	for _, test := range []struct {
 		filter string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A reservation lists what it holds, and is released once, whole or in part.
+// A reservation lists its endpoints, and is released once, whole or in part.
 func TestReservation(t *testing.T) {
 	b := three(t, mustNew(t))
 	q := prepare(t, b, Ask{})

@@ -2,7 +2,7 @@ package scheduling
 
 import "testing"
 
-// shortLine prefers the endpoint whose engine reports the fewest waiting requests; unknown counts as none.
+// shortLine prefers the endpoint whose engine reports the fewest waiting requests. Unknown counts as none.
 type shortLine struct{ alike }
 
 func (shortLine) standing(l Load) Standing { return MostStanding / Standing(1+l.Signals.Waiting) }
@@ -48,14 +48,14 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// Ratings from before the lock hold on any snapshot, and with any scheduler.
+// Ratings made before the lock are valid on any snapshot, and with any scheduler.
 func TestRatingsSurvive(t *testing.T) {
 	liked := ready(2, "10.0.0.3:80")
 	liked.Labels = map[string]string{"likes": "a"}
 	pool := []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"), liked}
 	b := poolOf(t, mustNew(t), pool...)
 	q := liking(t, b, Ask{Model: "a"})
-	pool[2].Labels = nil // ratings were computed before: the label does not matter any more
+	pool[2].Labels = nil // the ratings are older: the label no longer matters
 	b.SetSnapshot(NewSnapshot(2, pool))
 	wantPlaced(t, b, q, BelowUpper, 2, 2)
 	b.SetSnapshot(NewSnapshot(3, pool[:2]))

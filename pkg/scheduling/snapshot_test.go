@@ -24,7 +24,7 @@ func TestSnapshotLookups(t *testing.T) {
 	}
 }
 
-// Lists distinguishes a model that an endpoint lists from one that only endpoints without a list could serve.
+// Lists distinguishes a model that an endpoint lists from one that only endpoints without a list may serve.
 func TestListedModels(t *testing.T) {
 	s := NewSnapshot(1, []Endpoint{ready(0, "10.0.0.1:80", "a"), unready(1, "10.0.0.2:80", "b"), ready(2, "10.0.0.3:80")})
 	for model, want := range map[string]bool{"a": true, "b": true, "c": false, "": false} {
@@ -34,7 +34,7 @@ func TestListedModels(t *testing.T) {
 	}
 }
 
-// A snapshot does not change with the values that it was built from.
+// A snapshot is independent of the values that it was built from.
 func TestSnapshotIsImmutable(t *testing.T) {
 	models, labels := []string{"a"}, map[string]string{"zone": "x"}
 	endpoints := []Endpoint{{Address: "10.0.0.1:80", Models: models, Labels: labels}}
@@ -60,7 +60,7 @@ func TestBrokenSnapshotsPanic(t *testing.T) {
 	}
 }
 
-// A model that an endpoint lists twice is there once.
+// A model listed twice by an endpoint is there once.
 func TestModelListedTwice(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80", "a", "b", "a"), ready(1, "10.0.0.2:80", "b"))
 	q := prepare(t, b, Ask{Model: "a"})
@@ -70,7 +70,7 @@ func TestModelListedTwice(t *testing.T) {
 	}
 }
 
-// Limits and bounds may be as large as their types permit, at any number of endpoints: the lane is open.
+// Limits and bounds may be as large as their types permit, at any number of endpoints, and the lane stays open.
 func TestHugeLimitsAndBounds(t *testing.T) {
 	endpoints := make([]Endpoint, 20_000)
 	for i, address := range addresses(len(endpoints)) {

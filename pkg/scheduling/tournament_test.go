@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A tournament agrees with a search through all entrants, whatever was set before.
+// A tournament agrees with a search through all entrants after any changes.
 func TestTournament(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var tree tournament // reused

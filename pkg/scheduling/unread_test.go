@@ -2,7 +2,7 @@ package scheduling
 
 import "testing"
 
-// wantUnread fails the test unless the endpoints have so many tokens to read, in order.
+// wantUnread checks the unread tokens of the endpoints, in order.
 func wantUnread(t *testing.T, b *Board, want ...int64) {
 	t.Helper()
 	var sum int64
@@ -17,7 +17,7 @@ func wantUnread(t *testing.T, b *Board, want ...int64) {
 	}
 }
 
-// watched is a query for a prompt of which endpoints have some cached, and whose first token will be seen.
+// watched is a query for a prompt that endpoints have partly cached, and whose first token Weir will see.
 func watched(t *testing.T, b *Board, prompt int64, above ...Cached) *Query {
 	t.Helper()
 	q := prepare(t, b, Ask{})
@@ -25,8 +25,8 @@ func watched(t *testing.T, b *Board, prompt int64, above ...Cached) *Query {
 	return q
 }
 
-// A long prompt that is being read keeps others away until its first token has come: each token before costs as much as two of
-// their own, however many requests are elsewhere.
+// A long unread prompt keeps other requests away until its first token: each token before a request costs as much as
+// two of its own, however many requests are elsewhere.
 func TestPromptsThatAreBeingRead(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
 	for id := range EndpointID(2) {
@@ -34,7 +34,7 @@ func TestPromptsThatAreBeingRead(t *testing.T) {
 	}
 	long := b.Place(watched(t, b, 10_000), BelowUpper, nil)
 	wantUnread(t, b, 10_000, 0)
-	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 1) // of a prompt of which nothing is known
+	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 1) // of an unknown prompt
 	// 2 · 10,000 + 100 · 2 at the one, 2 · 100 · n + 100 · (2 + n) at the other: the latter is less up to n = 66.
 	for range 50 {
 		wantPlaced(t, b, watched(t, b, 100), BelowUpper, 1)
@@ -48,8 +48,8 @@ func TestPromptsThatAreBeingRead(t *testing.T) {
 	wantUnread(t, b, 100, 5000)
 }
 
-// Only tokens that are not cached count, and only of requests whose first tokens are seen; without any, every choice is that of
-// the fewest.
+// Only uncached tokens count, and only of requests whose first tokens are seen. Without any, every choice is the
+// endpoint with the fewest requests.
 func TestUncachedTokensAreRead(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
 	r := b.PlaceAt(watched(t, b, 10_000, Cached{1, 9_000}), 1)
@@ -66,7 +66,7 @@ func TestUncachedTokensAreRead(t *testing.T) {
 	}
 }
 
-// The tokens stay while an endpoint is away, and go with their requests, wherever these are.
+// The tokens stay while an endpoint is away, and end with their requests, wherever these are.
 func TestUnreadTokensOfEndpointsThatLeave(t *testing.T) {
 	both := []Endpoint{ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")}
 	b := poolOf(t, mustNew(t), both...)
@@ -82,7 +82,7 @@ func TestUnreadTokensOfEndpointsThatLeave(t *testing.T) {
 	wantUnread(t, b, 0, 0)
 }
 
-// A prompt that a prefill engine reads is not read where the request is served, and its first token there changes nothing of it.
+// A prompt that a prefill engine reads does not count at the serving engine, whose first token does not end it.
 func TestPrefillEnginesReadForOthers(t *testing.T) {
 	s := mustNew(t, func(c *Config) { c.PrefillThreshold, c.PrefillTokens = 1000, 1<<20 })
 	decode, prefill := ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80")
@@ -106,8 +106,8 @@ func TestPrefillEnginesReadForOthers(t *testing.T) {
 	}
 }
 
-// BenchmarkPlaceWatched measures a pick where prompts are being read everywhere, so that no endpoint can be left out by its
-// standing, and one where few are: at most 5 µs for 2,000 endpoints.
+// BenchmarkPlaceWatched measures a pick with unread prompts everywhere, so that no endpoint can be left out by its
+// standing, and a pick with few: at most 5 µs for 2,000 endpoints.
 func BenchmarkPlaceWatched(b *testing.B) {
 	for name, n := range map[string]int{"64": 64, "512": 512, "2000": 2000} {
 		for of, busy := range map[string]int{"everywhere": 1, "at-a-tenth": 10} {

@@ -15,7 +15,7 @@ func watchedQuery(t testing.TB, b *Board, ask Ask) *Query {
 	return q
 }
 
-// A view is as of the choice: the request itself is not counted in it, nor are later requests.
+// A view shows the state at the choice: it counts neither the request itself nor later ones.
 func TestViewIsAsOfTheChoice(t *testing.T) {
 	b := poolOf(t, mustNew(t), ready(0, "10.0.0.1:80"), ready(1, "10.0.0.2:80"))
 	wantPlaced(t, b, prepare(t, b, Ask{}), BelowUpper, 0)
@@ -37,8 +37,7 @@ func TestViewIsAsOfTheChoice(t *testing.T) {
 	}
 }
 
-// A request that could not be placed has the view of its last attempt, with the constraints that failed: also those of its
-// caller.
+// A request that could not be placed has the view of its last attempt, with the failed constraints, its caller's too.
 func TestViewOfAVainAttempt(t *testing.T) {
 	full := ready(0, "10.0.0.1:80")
 	full.MaxInFlight = 1
@@ -61,8 +60,8 @@ func TestViewOfAVainAttempt(t *testing.T) {
 	}
 }
 
-// The endpoint that is chosen is the best of those that nothing rules out, by the numbers of the view itself: by the score of
-// each, by its cost, or by its points. The first of equals in ring order after the one before goes first.
+// The chosen endpoint is the best one without a constraint against it, by the numbers of the view itself: its score,
+// its cost or its points. Among equals the first in ring order after the last pick wins.
 func TestChosenIsTheBestInItsView(t *testing.T) {
 	for _, policy := range []string{PolicyCost, PolicyMindRouter} {
 		for seed := range uint64(60) {
@@ -118,8 +117,8 @@ func TestChosenIsTheBestInItsView(t *testing.T) {
 	}
 }
 
-// In a large pool a view has as many endpoints as it may: the chosen one, those that have the prompt cached, and others of the
-// lane.
+// In a large pool a view has the most endpoints allowed: the chosen one, endpoints with the prompt cached, and others
+// of the lane.
 func TestViewIsBounded(t *testing.T) {
 	var pool []Endpoint
 	for id := range EndpointID(300) {
