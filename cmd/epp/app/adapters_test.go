@@ -29,8 +29,8 @@ func serving(t *testing.T, pages map[string]string) (address string) {
 	return server.Listener.Addr().String()
 }
 
-// A request for a model that an engine lists with a parent has its adapter loaded once, and then finds it there. Slots that an
-// engine states are its bound.
+// A request for a model that an engine lists with a parent has its adapter loaded once. Later requests find it there.
+// Slots stated by an engine are its bound.
 func TestWhatEnginesState(t *testing.T) {
 	tuned := serving(t, map[string]string{
 		"/metrics":   *says(0, 0) + `vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapters=""} 1.7e9` + "\n",
@@ -74,7 +74,7 @@ func TestWhatEnginesState(t *testing.T) {
 	}
 }
 
-// Names are known while an endpoint that is ready says so, and there are not too many of them.
+// Names are known while a ready endpoint states them, and their number is bounded.
 func TestAdapterNames(t *testing.T) {
 	var a adapterNames
 	want := func(what string, known ...bool) {

@@ -21,8 +21,8 @@ func inSessions(more string) Options {
 	return o
 }
 
-// A session goes where it went before, while that is no fuller than elsewhere; its requests are counted in tokens, and in a
-// recording the reason can be read.
+// A session keeps its endpoint while that is no fuller than others. Its requests are counted in tokens, and a recording
+// shows the reason.
 func TestSessionsGoWhereTheyWere(t *testing.T) {
 	o := inSessions("")
 	setRecording(&o, 1)
@@ -69,7 +69,7 @@ func TestSessionsGoWhereTheyWere(t *testing.T) {
 	}
 }
 
-// An engine whose metrics say that its cache is small has a small part of the index, and one that restarts has nothing.
+// An engine whose metrics report a small cache has a small part of the index, and a restarted engine has nothing.
 func TestEnginesSayWhatTheyCache(t *testing.T) {
 	address, page := engineSaying(t)
 	o := inSessions("")
@@ -115,8 +115,8 @@ func TestEnginesSayWhatTheyCache(t *testing.T) {
 	nodes("a cache that is said to be endless has room", func(n int) bool { return n == 150 })
 }
 
-// Clients cannot tell how prompts are hashed: without Kubernetes, where no other replica has to do alike, the seed is random
-// unless it is configured, and the same after a change of the configuration.
+// Clients cannot predict the hashes of prompts. Without Kubernetes, where no other replica needs equal hashes, the seed
+// is random unless configured, and survives a change of the configuration.
 func TestSeedOfPrompts(t *testing.T) {
 	o := inSessions("")
 	d := config.Default()

@@ -48,8 +48,8 @@ func TestServesOverTLS(t *testing.T) {
 	}
 }
 
-// The metrics port has metrics of every part and health, and nothing that names flows. The debug port has the status
-// page, the configuration in use and who waits, and profiles only when they are wanted.
+// The metrics port has metrics of every part and health, and no names of flows. The debug port has the status page, the
+// configuration in use and the waiters, and profiles only on request.
 func TestMetricsAndDebugServers(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "fairRequestQueue: { queueTTL: 7s }"
@@ -108,7 +108,7 @@ func TestMetricsAndDebugServers(t *testing.T) {
 	}
 }
 
-// By default the debug port is open to this machine only, even if all the others are open to everybody.
+// By default only this machine reaches the debug port, even if all other ports are open to everybody.
 func TestDebugPortIsOnLoopback(t *testing.T) {
 	o := testOptions()
 	o.BindAddress = ""
@@ -130,7 +130,7 @@ func TestDebugPortIsOnLoopback(t *testing.T) {
 	}
 }
 
-// /debug/flows has the waiting flows, since when they wait, and why.
+// /debug/flows has the waiting flows, with the time and reason of each wait.
 func TestFlowsPage(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\nflows: { weights: { chat/chat: 2 } }"
@@ -170,7 +170,7 @@ func TestEndpointsFile(t *testing.T) {
 	if got := granted(t, stream); got != "192.0.2.7:80" {
 		t.Errorf("destination %q", got)
 	}
-	// A backend that reports its slots is kept at exactly these.
+	// A backend that reports its slots gets exactly as many requests.
 	if s := r.pool.controller.State(); s.LowerBound != 3 || s.UpperBound != 3 || s.Ready != 1 {
 		t.Errorf("bounds %v to %v of %d ready, want 3 to 3 of 1", s.LowerBound, s.UpperBound, s.Ready)
 	}
@@ -186,7 +186,7 @@ func TestEndpointsFile(t *testing.T) {
 
 // A wiring that fails leaves nothing open.
 func TestNewRollsBack(t *testing.T) {
-	const alone = "127.0.0.2" // an address at which nobody else opens ports
+	const alone = "127.0.0.2" // an address of this test alone
 	taken, err := net.Listen("tcp", alone+":0")
 	if err != nil {
 		t.Fatal(err)
@@ -211,8 +211,8 @@ func TestNewRollsBack(t *testing.T) {
 	_ = again.Close()
 }
 
-// If the system says why it does not listen, so does the error; if it does not, the error has only the flag and what
-// the system says.
+// If the system names a reason for a failed listen, the error has it. Otherwise the error has the flag and the system's
+// message only.
 func TestListenProblem(t *testing.T) {
 	system := func(err error) error { return &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", err)} }
 	for _, test := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// An engine's own statement counts where the source of its endpoint states nothing, as long as the endpoint is ready.
+// An engine's own statement counts if the source of its endpoint states nothing, as long as the endpoint is ready.
 func TestCapabilitiesThatEnginesState(t *testing.T) {
 	const image, audio = scheduling.NeedImage, scheduling.NeedAudio
 	stored := scheduling.NewSnapshot(1, []scheduling.Endpoint{
@@ -35,7 +35,7 @@ func TestCapabilitiesThatEnginesState(t *testing.T) {
 	}
 	first := c.of(stored)
 	lacks(first, image, audio, 0)
-	// A model that leaves is not unknown, however the snapshots came about.
+	// A model that leaves is not unknown, in whatever order the snapshots came.
 	stored = stored.Next(2, []scheduling.Endpoint{{ID: 2, Address: "10.0.0.2:80", Ready: true, Models: []string{"b"}}})
 	if second := c.of(stored); !second.HasListed("a") {
 		t.Error("it is not known that a model was listed")

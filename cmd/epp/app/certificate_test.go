@@ -58,7 +58,7 @@ func (r *running) shown() string {
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
-// A mounted Secret that is renewed is followed; one that is broken keeps the old certificate.
+// A renewed mounted Secret takes effect. A broken one keeps the old certificate.
 func TestCertificateReload(t *testing.T) {
 	dir := t.TempDir()
 	first := writePair(t, dir, "1")
@@ -73,8 +73,8 @@ func TestCertificateReload(t *testing.T) {
 	second := writePair(t, dir, "2")
 	expect.True(t, "the new certificate is shown", func() bool { return r.shown() == second })
 
-	// Once the log says so, an unusable pair has been seen. The old certificate is then still presented, with its own
-	// key: otherwise no connection would succeed.
+	// The log shows that the unusable pair was read. The server still presents the old certificate, with its own key:
+	// otherwise no connection would succeed.
 	elsewhere := t.TempDir()
 	writePair(t, elsewhere, "other")
 	other, err := os.ReadFile(filepath.Join(elsewhere, "tls.key"))

@@ -51,8 +51,8 @@ func pair(t *testing.T, a *pki.Authority, edit func(*x509.Certificate)) tls.Cert
 	return c
 }
 
-// With --client-ca-file the ext_proc port serves only those whom one of its authorities vouches for, now: the file is
-// followed, and a broken one changes nothing. Who is turned away is counted and logged by reason.
+// With --client-ca-file the ext_proc port serves only clients with a certificate of one of its current authorities. The
+// file is followed, and a broken one changes nothing. Rejected clients are counted and logged by reason.
 func TestClientCertificates(t *testing.T) {
 	ours, others, next := pki.NewAuthority(t), pki.NewAuthority(t), pki.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
@@ -123,7 +123,7 @@ func keyOf(t *testing.T, a *pki.Authority) string {
 	return string(key)
 }
 
-// Without usable authorities the program does not start: it would admit nobody, or everybody.
+// Without usable authorities the program does not start: it would admit no client, or every client.
 func TestClientCAMissing(t *testing.T) {
 	o := testOptions()
 	o.SecureServing, o.ClientCAFile = true, filepath.Join(t.TempDir(), "none")
@@ -164,7 +164,7 @@ func (r *running) overTLS(path string, config *tls.Config) (int, error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// The metrics port has a certificate of its own, and it is followed.
+// The metrics port has its own certificate, which is followed too.
 func TestMetricsOverTLS(t *testing.T) {
 	first, second := pki.NewAuthority(t), pki.NewAuthority(t)
 	dir := t.TempDir()
@@ -201,7 +201,7 @@ func TestMetricsOverTLS(t *testing.T) {
 	}
 }
 
-// The limit of messages may only be raised: a message that gRPC refuses would be a failed processor to Envoy.
+// The limit of messages can only be raised: a message that gRPC refuses would look like a failed processor to Envoy.
 func TestGRPCMaxRecvMsgSize(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "limits: { maxBodyBytes: 1000000, maxBodyBytesTotal: 2000000, maxHeaderBytes: 65536 }"

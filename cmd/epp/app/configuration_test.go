@@ -32,7 +32,7 @@ func TestInvalidConfigFails(t *testing.T) {
 	}
 }
 
-// A flag that is wrong is not blamed on the profile, nor on the file.
+// The error of a wrong flag names neither the profile nor the file.
 func TestInvalidFlag(t *testing.T) {
 	for configText, want := range map[string]string{
 		"": "epp: invalid flags:\n" +
@@ -54,7 +54,7 @@ func TestInvalidFlag(t *testing.T) {
 	}
 }
 
-// --on-invalid-config=defaults starts all the same, says so in the log, and shows it in the metrics.
+// --on-invalid-config=defaults starts nevertheless, with a log line and a metric.
 func TestInvalidConfigDefaults(t *testing.T) {
 	log := &child.Log{}
 	o := testOptions()
@@ -76,7 +76,7 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	if got := log.String(); !strings.Contains(got, "THE CONFIGURATION IS INVALID") || !strings.Contains(got, "totalCapacity: -5") {
 		t.Errorf("log:\n%s", got)
 	}
-	// If the flags are what is wrong, they are ignored as well.
+	// Wrong flags are ignored as well.
 	o.Override = func(d *config.Document) { d.RequestQueueController.NumPoppers = 0 }
 	o.DrainTimeout = 0 // with minDrain's default it would take 5 s to stop
 	if r := start(t, o); !reflect.DeepEqual(r.Config(), config.Default()) {
@@ -84,8 +84,8 @@ func TestInvalidConfigDefaults(t *testing.T) {
 	}
 }
 
-// Without a profile the one that is in use is recommended, in a Weir without a file, with a file that names none, and
-// where an invalid file is replaced by the defaults; one line at the start says what is in use.
+// Without a profile the profile is recommended: without a file, with a file that names none, and if the defaults
+// replace an invalid file. One line at the start names the profile in use.
 func TestDefaultProfile(t *testing.T) {
 	recommended, err := config.Profile(config.ProfileRecommended)
 	if err != nil {
@@ -115,7 +115,7 @@ func TestDefaultProfile(t *testing.T) {
 	}
 }
 
-// A pool that is smaller than its reservations is reported, with the golden numbers of SMG's defaults.
+// Weir reports a pool smaller than its reservations, with the golden numbers of SMG's defaults.
 func TestClampedReservations(t *testing.T) {
 	d, err := config.Load(config.Source{Text: []byte("profile: smg-priority\ncriticality: { maxClass: system }")})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestClampedReservations(t *testing.T) {
 	}
 }
 
-// epp --validate reads the endpoints too, and says what the configuration and they make of each other.
+// epp --validate reads the endpoints too, and reports conflicts between them and the configuration.
 func TestValidateWithEndpoints(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

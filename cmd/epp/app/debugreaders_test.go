@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A crowd that reads pages of the debug port has sixteen of them at a time. The others are told to come again, the ones that do
-// not read lose their places, and neither the tail nor the recording waits for a place.
+// A crowd of readers of the debug port gets sixteen pages at a time. Further readers get a Retry-After, readers that
+// stop reading lose their places, and neither the tail nor the recording waits for a place.
 func TestPagesHaveFewReaders(t *testing.T) {
 	o := testOptions()
 	setRecording(&o, 1)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A website whose name resolves to the loopback reads nothing through a browser on this machine, whichever page it asks for.
+// A website whose name resolves to the loopback reads no page through a browser on this machine.
 func TestDebugPortAnswersToItsOwnNames(t *testing.T) {
 	r := start(t, testOptions())
 	status := func(path, host string) (code int) {

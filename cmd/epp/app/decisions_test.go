@@ -32,8 +32,8 @@ func recordsIn(t *testing.T, file string) (all []decision.Record) {
 	return all
 }
 
-// The record that the sink has of a request is the one that weir explain recomputes from the recording, whatever the profile:
-// of requests that go at once, that wait, and that are refused, in the queue and before it.
+// weir explain recomputes the sink's record of a request from the recording, in every profile: for requests that go at
+// once, that wait, and that are refused, in the queue and before it.
 func TestRecordsOfSinkAndRecordingAreTheSame(t *testing.T) {
 	format, err := Recordings()
 	if err != nil {

@@ -37,7 +37,7 @@ func (r *running) checker() func(service string) (healthv1.HealthCheckResponse_S
 	}
 }
 
-// Readiness goes down first; liveness stays; a stream in flight runs to its end, and only then Run returns.
+// Readiness goes down first, and liveness stays. A stream in flight runs to its end, and only then Run returns.
 func TestDrainWaitsForStreams(t *testing.T) {
 	r := start(t, testOptions())
 	check := r.checker()
@@ -97,7 +97,7 @@ func oneWaits(t *testing.T, drainWindow string) (r *running, served, waiting ext
 	return r, served, waiting
 }
 
-// After the window, what still waits is rejected with its reason, and nothing is dropped silently.
+// After the window, waiters are rejected with their reason, and no request is dropped silently.
 func TestDrainRejectsAfterTheWindow(t *testing.T) {
 	r, served, waiting := oneWaits(t, "200ms")
 	r.stop()
@@ -124,7 +124,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 	r.waitEnd()
 }
 
-// Requests are served for minDrain even if nobody waits: proxies do not yet know.
+// Requests are served for minDrain even if none waits: proxies do not yet know of the end.
 func TestDrainTakesAtLeastMinDrain(t *testing.T) {
 	o := testOptions()
 	const least = 4 * time.Second // in which the machine has to find the time for a request
@@ -150,7 +150,7 @@ func TestDrainTakesAtLeastMinDrain(t *testing.T) {
 	}
 }
 
-// Streams that outlive the drain timeout are ended with OK, so that Envoy lets their answers go on.
+// Streams that outlive the drain timeout end with OK, so that Envoy completes their answers.
 func TestDrainTimeoutEndsStreamsWithOK(t *testing.T) {
 	o := testOptions()
 	o.DrainTimeout = 300 * time.Millisecond
@@ -171,7 +171,7 @@ func TestDrainTimeoutEndsStreamsWithOK(t *testing.T) {
 	}
 }
 
-// Even if the window is as long as the whole drain, waiters get their answers before the streams are ended.
+// Even if the window is as long as the whole drain, waiters get their answers before the streams end.
 func TestDrainTimeoutRejectsWhatWaits(t *testing.T) {
 	o := testOptions()
 	o.DrainTimeout = 400 * time.Millisecond
@@ -212,7 +212,7 @@ func rejection(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) s
 	}
 }
 
-// An App that is stopped before it has started serves nobody and ends.
+// An App stopped before its start serves no request and ends.
 func TestStopAtOnce(t *testing.T) {
 	a, err := New(testOptions())
 	if err != nil {

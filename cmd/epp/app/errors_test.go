@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Whatever is wrong at the start, the line that says so begins with the flag, the key or the file to change; operators
-// do not know the packages of the program.
+// An error at the start begins with the flag, the key or the file to change, whatever its cause: operators do not know
+// the packages of the program.
 func TestErrorsBeginWithWhatIsToBeChanged(t *testing.T) {
 	dir := t.TempDir()
 	missing, broken := filepath.Join(dir, "none"), filepath.Join(dir, "endpoints.yaml")
@@ -75,8 +75,7 @@ func someLineBegins(output, text string) bool {
 	return false
 }
 
-// The error for a flag that does not exist suggests the one that was meant: after a typing error, or for the beginning
-// of its name.
+// The error for an unknown flag suggests the intended one: after a typing error, or for the beginning of its name.
 func TestUnknownFlags(t *testing.T) {
 	for written, meant := range map[string]string{
 		"--watermark=2":      "unknown flag: --watermark (did you mean --watermark-per-backend?)",

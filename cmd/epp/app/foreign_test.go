@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// foreignPool has two ready endpoints and one that is not, of which the second reports its slots.
+// foreignPool has two ready endpoints, the second of which reports its slots, and one that is not ready.
 func foreignPool() *scheduling.Snapshot {
 	return scheduling.NewSnapshot(1, []scheduling.Endpoint{
 		{ID: 1, Key: "a", Address: "10.0.0.1:80", Ready: true},
@@ -20,8 +20,7 @@ func foreignPool() *scheduling.Snapshot {
 	})
 }
 
-// The controller is told of what has changed, and of nothing else; what it knows of an endpoint that was not ready
-// is nothing.
+// The controller gets the changes and nothing else. An endpoint that was not ready had no foreign stock.
 func TestWhatOthersHaveIsToldWhereItChanges(t *testing.T) {
 	type counts = map[scheduling.EndpointID]leader.Held
 	is := func(requests int, tokens int64) leader.Held { return leader.Held{Requests: requests, Tokens: tokens} }
@@ -49,7 +48,7 @@ func TestWhatOthersHaveIsToldWhereItChanges(t *testing.T) {
 	step("nothing is left", pool, nil, []stock.Foreign{held(1, 0, 0), held(2, 0, 0)}, nil)
 }
 
-// Totals are spread by the upper bounds of the endpoints that are ready, and no more counts there.
+// Totals are spread by the upper bounds of the ready endpoints, and no more counts there.
 func TestTotalsAreSpreadByTheBounds(t *testing.T) {
 	cfg := stock.DefaultConfig() // 2.2
 	cfg.Tokens.Watermark = 100
@@ -63,12 +62,12 @@ func TestTotalsAreSpreadByTheBounds(t *testing.T) {
 	}
 }
 
-// A record lists the endpoints where something is, each with its tokens, and has the sum of these.
+// A record lists the endpoints with requests, each with its tokens, and has their sum.
 func TestWhatARecordSays(t *testing.T) {
 	at := func(key string, requests int, tokens int64) load {
 		return load{Endpoint: scheduling.Endpoint{Key: key}, Share: scheduling.Share{InFlight: requests, Tokens: tokens}}
 	}
-	got := inFlightOf(7, []load{at("a", 2, 300), at("b", 0, 0), at("c", 4, 500)}) // one is where no endpoint is any more
+	got := inFlightOf(7, []load{at("a", 2, 300), at("b", 0, 0), at("c", 4, 500)}) // one at an endpoint that has left
 	want := leader.InFlight{
 		Total: 7, ByEndpoint: map[string]int{"a": 2, "c": 4}, Tokens: 800, TokensByEndpoint: map[string]int64{"a": 300, "c": 500},
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-epp/weir/pkg/datastore/scrape"
 )
 
-// Whatever the charts of llm-d and GIE pass is accepted.
+// epp accepts all flags that the charts of llm-d and GIE pass.
 func TestChartsOfOthers(t *testing.T) {
 	var charts []struct {
 		Chart, Source string
@@ -33,7 +33,7 @@ func TestChartsOfOthers(t *testing.T) {
 	}
 }
 
-// Foreign flags that mean nothing here are named in one warning, unless they turn something off.
+// One warning names the foreign flags without a meaning here, unless they turn something off.
 func TestForeignFlagsWarnOnce(t *testing.T) {
 	f := newFlags()
 	args := []string{
@@ -61,8 +61,8 @@ func TestForeignFlagsWarnOnce(t *testing.T) {
 	}
 }
 
-// Their flags about the metrics of model servers mean the same here, with the quotes of their charts, and an own flag goes
-// before theirs.
+// Foreign flags about the metrics of model servers keep their meaning, with the quotes of those charts. Weir's own
+// flags have priority.
 func TestForeignScrapeFlags(t *testing.T) {
 	f := newFlags()
 	args := []string{
@@ -107,7 +107,7 @@ func TestForeignScrapeFlags(t *testing.T) {
 	}
 }
 
-// Without a flag of theirs there is no warning.
+// Without a foreign flag there is no warning.
 func TestNoForeignFlags(t *testing.T) {
 	f := newFlags()
 	if err := f.parse([]string{"--endpoints=192.0.2.1:8000", "--v=0"}); err != nil {
@@ -133,7 +133,7 @@ func TestForeignMetricsCertificate(t *testing.T) {
 	}
 }
 
-// A flag of theirs that protects something is not passed over.
+// A foreign flag that protects something is not ignored.
 func TestForeignProtectionIsRefused(t *testing.T) {
 	err := newFlags().parse([]string{"--endpoints=192.0.2.1:8000", "--metrics-client-ca-file=/ca.crt"})
 	if err == nil || !strings.Contains(err.Error(), "--metrics-client-ca-file: /ca.crt: the metrics port asks for no client") {

@@ -11,12 +11,12 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// After 10,000 pods came and went, each batch with requests in flight at some of its pods that outlived them, nothing of
-// the pods is left: not in the stock, not in the metrics, and not in memory.
+// 10,000 pods come and go, each batch with requests in flight that outlive some pods. Afterwards nothing of the pods is
+// left: not in the stock, not in the metrics, and not in memory.
 func TestNoTraceOfPodsThatWent(t *testing.T) {
 	const batch, pods = 500, 10_000
 	o := testOptions()
-	setRecording(&o, 0) // it would remember what happened
+	setRecording(&o, 0) // a recording would keep the events
 	r := start(t, o)
 	pod := func(i int) scheduling.Endpoint {
 		return scheduling.Endpoint{

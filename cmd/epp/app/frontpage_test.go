@@ -14,15 +14,15 @@ import (
 	"github.com/weir-epp/weir/internal/frontpage"
 )
 
-// asked asks a server in this process.
+// asked requests a page of a server in this process.
 func asked(h http.Handler, method, target string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, target, nil))
 	return w
 }
 
-// The front page is for readers with a browser: it refreshes itself, runs nothing, is in no frame and in no cache. It has the
-// parameters of the document.
+// The front page refreshes itself, runs no script, fits in no frame and stays in no cache. It has the parameters of the
+// document.
 func TestFrontPage(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n" +
@@ -76,7 +76,7 @@ func TestFrontPage(t *testing.T) {
 	}
 }
 
-// With 500 engines and 10,000 flows the page is bounded, and says that there is more.
+// With 500 engines and 10,000 flows the page is bounded, and states the number of omitted rows.
 func TestFrontPageOfManyFlows(t *testing.T) {
 	a := crowd(t, 500, 10_000)
 	w := asked(newDebugServer(a).Handler, http.MethodGet, "/?engines=1000&flows=1000")
@@ -88,7 +88,7 @@ func TestFrontPageOfManyFlows(t *testing.T) {
 	}
 }
 
-// The index has every path of the port: each entry leads to its own page, and every path that the manual mentions is an entry.
+// The index has every path of the port: each entry leads to its own page, and every path in the manual is an entry.
 func TestIndexOfTheDebugPort(t *testing.T) {
 	o := testOptions()
 	o.Pprof = true

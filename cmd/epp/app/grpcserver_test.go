@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// counter counts the headers that it receives, and what is allocated meanwhile.
+// counter counts the headers that it receives, and the allocations meanwhile.
 type counter struct {
 	extprocv3.UnimplementedExternalProcessorServer
 	headers chan int
@@ -29,7 +29,7 @@ func (c *counter) Process(s extprocv3.ExternalProcessor_ProcessServer) error {
 	}
 }
 
-// The server for Envoy reads messages from their bytes: a message of many headers takes fewer allocations than it has
+// Envoy's server reads messages from their bytes: a message of many headers takes fewer allocations than it has
 // headers. The generated code takes two for each.
 func TestMessagesAreReadFromTheirBytes(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,7 +66,7 @@ func TestMessagesAreReadFromTheirBytes(t *testing.T) {
 		if got := <-service.headers; got != headers {
 			t.Fatalf("%d headers, want %d", got, headers)
 		}
-		if i == 0 { // what a connection takes once is done
+		if i == 0 { // one-time allocations of a connection
 			runtime.ReadMemStats(&before)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// A client that speaks HTTP/2 without TLS at the TLS port is logged once, with the cure. Other clients without TLS,
-// such as port scanners, are not mistaken for one.
+// A client that speaks HTTP/2 without TLS at the TLS port is logged once, with the remedy. Other clients without TLS,
+// such as port scanners, are not logged as such.
 func TestPlaintextClientIsTold(t *testing.T) {
 	log := &child.Log{}
 	o := testOptions()
@@ -60,6 +60,6 @@ func TestPlaintextClientIsTold(t *testing.T) {
 	}
 	status(`streams +0 +none has come yet`)
 	status(`handshakes +4 failed +plaintext 3, other 1; the last one \d+s ago`)
-	granted(t, r.request(t.Context())) // who speaks TLS is served all the same
+	granted(t, r.request(t.Context())) // a client with TLS is served nevertheless
 	status(`streams +1 +the last one came \d+s ago`)
 }

@@ -23,11 +23,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soon bounds everything that happens at once when it works, on a machine that may be busy.
+// soon bounds waits for immediate events, on a machine that may be busy.
 const soon = 30 * time.Second
 
 // testOptions are the defaults and the proposal's profile on free ports of the loopback, with one model server that
-// nobody calls.
+// gets no request.
 func testOptions() Options {
 	o := DefaultOptions()
 	o.BindAddress = "127.0.0.1"
@@ -49,8 +49,8 @@ type running struct {
 	conn  *grpc.ClientConn
 }
 
-// start runs an App until everything listens; at the end of the test it is stopped, if it still runs, and must end without
-// an error.
+// start runs an App until everything listens. At the end of the test it stops the App, if it still runs; the App must
+// end without an error.
 func start(t *testing.T, o Options) *running {
 	t.Helper()
 	a, err := New(o)

@@ -11,7 +11,7 @@ import (
 )
 
 // With --hash-flow-keys a weight, a capacity and a policy apply to the hash of the key, whether the file has the key or
-// the hash, and the page shows no key. A model's flow keeps its name.
+// the hash. The page shows no key. A model's flow keeps its name.
 func TestHashFlowKeys(t *testing.T) {
 	hash := func(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(s)))[:7+32] }
 	const text = `
@@ -42,8 +42,8 @@ tenantPolicies: { sk-1: { maxClass: default, quota: { tokens: 9, window: 1h } } 
 	}
 }
 
-// A running program with --hash-flow-keys never shows the keys that its file names: not on its page, not in a warning
-// about a key without effect, and not after a reload.
+// With --hash-flow-keys a running program never shows the keys in its file: not on its page, not in a warning about a
+// key without effect, and not after a reload.
 func TestHashedFlowKeysAreShownNowhere(t *testing.T) {
 	text := func(weight string) string {
 		return "flows: { key: [ model ], weights: { anonymous: 2, sk-secret: " + weight + " } }\n" +

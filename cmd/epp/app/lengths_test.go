@@ -12,7 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A request goes where its context fits: to all engines, to the long ones, or, if its prompt fits nowhere, back to its sender.
+// A request goes to an engine with enough context: to all engines, or to the long ones. A prompt too long for all of
+// them is rejected.
 func TestRequestsGoWhereTheyFit(t *testing.T) {
 	p := new(Pool)
 	s, err := scheduling.New(scheduling.DefaultConfig())

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// However many endpoints there are, only the largest allowed number have series of their own; the rest is summed in one
-// more.
+// Up to a bound, the endpoints with the largest loads have series of their own. One more series has the sum of the
+// others.
 func TestEndpointSeriesAreBounded(t *testing.T) {
 	o := testOptions()
 	o.Endpoints = nil

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A warning has a level of its own, which log collectors count and alert on, and says so in the level alone.
+// A warning has its own level, for the counts and alerts of log collectors, and no other mark.
 func TestWarningsHaveTheirLevel(t *testing.T) {
 	var out bytes.Buffer
 	log, flush := newLogger(&out, encoderJSON, 0)
@@ -38,7 +38,7 @@ func TestWarningsHaveTheirLevel(t *testing.T) {
 	}
 }
 
-// Clients' bytes are only values in the log and never change its form: one line each, in both encodings.
+// Clients' bytes appear only as values and never change the log's form: one line each, in both encodings.
 func TestValuesDoNotForgeLines(t *testing.T) {
 	for _, encoding := range []string{encoderJSON, encoderConsole} {
 		var out bytes.Buffer

@@ -100,7 +100,7 @@ func TestMainExits(t *testing.T) {
 	}
 }
 
-// Advice about the configuration is for programs that start: an error stands alone.
+// Advice about the configuration is for a successful start: an error stands alone.
 func TestErrorsComeWithoutAdvice(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none")
 	for what, args := range map[string][]string{
@@ -121,7 +121,7 @@ func TestErrorsComeWithoutAdvice(t *testing.T) {
 	}
 }
 
-// If the value of a flag cannot be parsed, the error says what the flag accepts, in our words and not in a library's.
+// The error for an unparsable value of a flag lists the accepted ones, in Weir's words and not in a library's.
 func TestUnreadableValues(t *testing.T) {
 	kinds := map[string]bool{}
 	newFlags().set.VisitAll(func(flag *pflag.Flag) {
@@ -142,7 +142,7 @@ func TestUnreadableValues(t *testing.T) {
 	}
 }
 
-// Each flag of a field changes that field, and only if it is given.
+// A flag of a field changes that field only if it is given.
 func TestFieldFlags(t *testing.T) {
 	f := newFlags()
 	err := f.parse([]string{
@@ -188,8 +188,8 @@ func TestHangup(*testing.T) {
 	stop()
 }
 
-// If nobody names a path to probe, it is a guess. A path that is named is not, even if it is the default; an empty one
-// turns probing off.
+// The default path of probes is a guess. A given path is not, even if it is the default. An empty one turns probing
+// off.
 func TestProbePath(t *testing.T) {
 	for arguments, want := range map[string]struct {
 		path    string

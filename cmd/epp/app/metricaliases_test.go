@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// Autoscalers that read llm-d's or GIE's metrics find them, with --metric-aliases only.
+// With --metric-aliases only, autoscalers for llm-d's or GIE's metrics find them.
 func TestMetricAliases(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		o := testOptions()
@@ -33,7 +33,7 @@ func TestMetricAliases(t *testing.T) {
 	}
 }
 
-// The pool's name comes under the names that their queries use.
+// The pool's name is a label under the names in their queries.
 func TestMetricAliasesNameThePool(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	length := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "weir_queue_length", Help: "Length."}, []string{"pool", "model", "target_model"})

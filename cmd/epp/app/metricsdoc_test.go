@@ -21,8 +21,8 @@ import (
 // metricsDoc is the page that has a row for each metric.
 const metricsDoc = "../../../docs/metrics.md"
 
-// TestMetricsAreDocumented: docs/metrics.md has a row for each metric that epp can export, with its labels, and no
-// others. Those of the Go runtime and of the process are client_golang's, and not in the tables.
+// TestMetricsAreDocumented checks that docs/metrics.md has a row for each metric that epp can export, with its labels,
+// and no others. The metrics of the Go runtime and of the process are client_golang's, and not in the tables.
 func TestMetricsAreDocumented(t *testing.T) {
 	exported, documented := exportedMetrics(t), documentedMetrics(t)
 	for name, labels := range exported {
@@ -59,7 +59,7 @@ func documentedMetrics(t *testing.T) map[string]string {
 	return rows
 }
 
-// exportedMetrics asks for descriptions, not for values: a metric with labels has none before its first event.
+// exportedMetrics collects descriptions instead of values: a metric with labels has no value before its first event.
 func exportedMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "endpoints.yaml")
@@ -91,14 +91,14 @@ func exportedMetrics(t *testing.T) map[string]string {
 	replication := newReplicationMetrics(a.pool)
 	replication.elects()
 	d.add(replication)
-	// A second stream server, only for what it registers.
+	// A second stream server registers its metrics.
 	document := a.Config()
 	if _, err := extproc.NewServer(document.ExtprocConfig(), extproc.Dependencies{
 		Controller: extproc.Controlled(a.pool.controller), Picker: picker{}, Log: logr.Discard(), Registerer: d,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// The rest has no labels that vary, so it has values.
+	// The other metrics have constant labels, so they have values.
 	families, err := a.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -117,10 +117,10 @@ func exportedMetrics(t *testing.T) map[string]string {
 	return d.metrics
 }
 
-// descriptions is a Registerer that notes names and labels.
+// descriptions is a Registerer that records names and labels.
 type descriptions struct{ metrics map[string]string }
 
-// description is how a Desc prints itself.
+// description matches the text form of a Desc.
 var description = regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
 
 func (d *descriptions) add(c prometheus.Collector) {
@@ -138,8 +138,8 @@ func (d *descriptions) add(c prometheus.Collector) {
 	}
 }
 
-// addFields notes the descriptions that a collector of our own holds in its fields: one that describes itself by
-// collecting is silent about a metric without an event.
+// addFields records the descriptions in the fields of a collector of Weir's own. A collector that describes itself by
+// collecting omits metrics without an event.
 func (d *descriptions) addFields(c prometheus.Collector) {
 	v := reflect.ValueOf(c)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {

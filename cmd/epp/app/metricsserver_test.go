@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/internal/memnet"
 )
 
-// metricsPort serves the metrics' port in a bubble, and returns how to connect to it.
+// metricsPort serves the metrics' port in a bubble, and returns a function that connects to it.
 func metricsPort(t *testing.T) (connect func() net.Conn) {
 	t.Helper()
 	a := &App{registry: prometheus.NewRegistry(), readiness: newReadiness(health.NewServer())}
@@ -55,7 +55,7 @@ func ask(t *testing.T, conn net.Conn, path string) {
 	}
 }
 
-// answer reads an answer whole.
+// answer reads a whole answer.
 func answer(t *testing.T, conn net.Conn) (status int) {
 	t.Helper()
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -69,7 +69,7 @@ func answer(t *testing.T, conn net.Conn) (status int) {
 	return response.StatusCode
 }
 
-// A connection on which nothing is asked any more ends.
+// An idle connection ends.
 func TestIdleConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := metricsPort(t)()
@@ -87,7 +87,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	})
 }
 
-// Scrapers that do not read take a bounded part of the memory, for a bounded time; health is told all the while.
+// Scrapers that do not read take bounded memory for a bounded time. The health page answers meanwhile.
 func TestScrapersThatDoNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect := metricsPort(t)

@@ -25,7 +25,7 @@ func objective(name string, priority int32) *kubeapi.InferenceObjective {
 	}
 }
 
-// verdicts is a source of names that notes what it is told.
+// verdicts is a source of names that records the verdicts it gets.
 type verdicts struct {
 	mu   sync.Mutex
 	told []names.Verdict // last
@@ -37,8 +37,8 @@ func (v *verdicts) Judge(told []names.Verdict) {
 	v.told = told
 }
 
-// An objective of the cluster counts for requests that arrive from then on. Those that wait stay as they are, and a
-// reload of the file, which goes first, keeps the cluster's names.
+// An objective of the cluster applies to later arrivals. Waiters stay unchanged. A reload of the file, which has
+// priority, keeps the cluster's names.
 func TestNamesOfTheCluster(t *testing.T) {
 	const bounds = "requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"
 	source := &verdicts{}
@@ -48,7 +48,7 @@ func TestNamesOfTheCluster(t *testing.T) {
 	urgent := [2]string{"x-llm-d-inference-objective", "urgent"}
 	low := [2]string{"x-llm-d-inference-objective", "low"}
 	r.request(t.Context(), low)
-	r.metric(`weir_tier_queue_length{tier="critical"} 1`) // nobody knows the name: the default
+	r.metric(`weir_tier_queue_length{tier="critical"} 1`) // an unknown name: the default
 
 	r.pool.resourcesChanged(names.Resources{Objectives: []*kubeapi.InferenceObjective{objective("low", -1), objective("urgent", 7)}})
 	r.request(t.Context(), low)
@@ -100,7 +100,7 @@ func hasRow(page string, cells []string) bool {
 	return false
 }
 
-// Models of the cluster have targets and criticalities too, and a rule for all models those that nobody names.
+// Models of the cluster have targets and criticalities too. A rule for all models counts for unnamed ones.
 func TestModelsOfTheCluster(t *testing.T) {
 	r := startReloading(t, "flows: { unknownModels: shared }\nmodels: [ { name: mine } ]\n", nil)
 	r.pool.naming.source, r.pool.naming.pool = &verdicts{}, names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
@@ -144,7 +144,7 @@ func TestModelsOfTheCluster(t *testing.T) {
 	}
 }
 
-// A page is of a bounded size, however much the resources name.
+// A page has a bounded size, however many names the resources have.
 func TestNamesPageIsBounded(t *testing.T) {
 	in := names.Names{}
 	targets := make([]names.Target, names.MaxTargets)
@@ -174,7 +174,7 @@ func TestNamesPageIsBounded(t *testing.T) {
 	}
 }
 
-// rewrites are large resources, whose merge takes long.
+// rewrites are large resources with a slow merge.
 func rewrites(n int) (list []*kubeapi.InferenceModelRewrite) {
 	for i := range n {
 		r := &kubeapi.InferenceModelRewrite{
@@ -191,7 +191,7 @@ func rewrites(n int) (list []*kubeapi.InferenceModelRewrite) {
 	return list
 }
 
-// While large resources are merged, changes of the endpoints do not wait.
+// Changes of the endpoints do not wait for the merge of large resources.
 func TestMergingHoldsUpNoEndpoints(t *testing.T) {
 	r := startReloading(t, "flows: { unknownModels: shared }\n", nil)
 	p := r.pool
@@ -200,7 +200,7 @@ func TestMergingHoldsUpNoEndpoints(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.resourcesChanged(names.Resources{Rewrites: rewrites(30)}) // the same names: only merging takes long
+		p.resourcesChanged(names.Resources{Rewrites: rewrites(30)}) // the same names: only the merge takes long
 	}()
 	free, held := 0, 0
 	for running := true; running; {
@@ -226,7 +226,7 @@ func TestFileAndResourcesChangeTogether(t *testing.T) {
 	r := startReloading(t, "flows: { unknownModels: shared }\n", nil)
 	p := r.pool
 	p.naming.pool = names.Pool{Group: kubeapi.PoolGroupVersion.Group, Name: "chat"}
-	large := rewrites(2) // so that a merge takes long enough for the other
+	large := rewrites(2) // so that a merge takes long enough for the other change
 	for i := range 10 {
 		var both sync.WaitGroup
 		both.Go(func() {

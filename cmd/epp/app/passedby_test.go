@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// Requests at the engines while Weir has no stream are a reason against the health, as soon as they last, unless another
-// replica has sent them.
+// Requests that run at the engines without a stream of Weir's, for some time, are a reason against the health, unless
+// another replica has sent them.
 func TestPassedBy(t *testing.T) {
 	address, page := engineSaying(t)
 	o := testOptions()
@@ -39,7 +39,7 @@ func TestPassedBy(t *testing.T) {
 	if passed(time.Hour) {
 		t.Error("passed by without a request")
 	}
-	page.Store(says(0, 1)) // one that waits in the engine counts, too
+	page.Store(says(0, 1)) // a request that waits in the engine counts too
 	noted(1)
 	if passed(0) || !passed(passedByAfter) {
 		t.Error("it is not passedByAfter until Weir is passed by")

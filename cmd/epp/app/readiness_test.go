@@ -6,7 +6,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// Every health service says what its conditions do.
+// Every health service reports the state of its conditions.
 func TestReadiness(t *testing.T) {
 	_, health := newHealthServer()
 	r := newReadiness(health)

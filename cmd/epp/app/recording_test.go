@@ -18,7 +18,7 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// TestEveryProfileIsRecorded: whatever profile this build serves, its decisions can be recorded and repeated.
+// TestEveryProfileIsRecorded checks that the decisions of every profile can be recorded and replayed.
 func TestEveryProfileIsRecorded(t *testing.T) {
 	format, err := Recordings()
 	if err != nil {
@@ -49,8 +49,8 @@ func TestEveryProfileIsRecorded(t *testing.T) {
 	}
 }
 
-// TestRecordedNamesAreHashed: with --hash-flow-keys no identity is in a recording, whether a request or the configuration
-// names it.
+// TestRecordedNamesAreHashed checks that with --hash-flow-keys no identity is in a recording, neither a request's nor
+// the configuration's.
 func TestRecordedNamesAreHashed(t *testing.T) {
 	o := testOptions()
 	o.HashFlowKeys = true
@@ -84,8 +84,8 @@ flows: { key: ["header:x-tenant"], weights: { sk-secret: 2 }, capacities: { sk-s
 	}
 }
 
-// The recording is on unless the configuration says otherwise, or nobody could read it; without one the page says how to switch
-// it on, and the metric says 0.
+// The recording is on unless the configuration turns it off. If it is off, the page has the key to switch it on, and
+// the metric is 0.
 func TestRecordingIsOnByDefault(t *testing.T) {
 	r := start(t, testOptions())
 	granted(t, r.request(t.Context(), [2]string{"x-request-id", "the one"}))
@@ -111,8 +111,8 @@ func TestRecordingIsOnByDefault(t *testing.T) {
 	}
 }
 
-// A reload changes the size of the recording at once. 0 ends it and frees its memory, and another size begins a new one, as
-// often as one likes.
+// A reload changes the size of the recording at once. Size 0 ends it and frees its memory, and another size begins a
+// new one, any number of times.
 func TestRecordingIsReloaded(t *testing.T) {
 	format, err := Recordings()
 	if err != nil {
@@ -178,10 +178,10 @@ func setRecording(o *Options, size int64) {
 	}
 }
 
-// stuck is a reader that takes nothing until it is let.
+// stuck is a reader that reads nothing until the test lets it.
 type stuck struct {
 	*httptest.ResponseRecorder
-	writing  chan struct{} // closed when it is to take something
+	writing  chan struct{} // closed to let it read
 	let      chan struct{}
 	deadline time.Time
 }
@@ -197,8 +197,8 @@ func (s *stuck) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// While a copy of the recording is made its follower stands still. So after it the next reader waits for nine times as
-// long, unless it goes away.
+// The follower pauses while a copy of the recording is made. So the next reader waits for nine times as long, unless it
+// disconnects.
 func TestRecordingIsNotReadAllTheTime(t *testing.T) {
 	o := testOptions()
 	setRecording(&o, 1)
@@ -207,7 +207,7 @@ func TestRecordingIsNotReadAllTheTime(t *testing.T) {
 	if status, _ := r.debug("/debug/recording"); status != http.StatusOK {
 		t.Fatalf("the first reader: %d", status)
 	}
-	r.reading.Lock() // the first reader may have its answer, and not yet have gone
+	r.reading.Lock() // the first reader may have its answer without having left
 	if rests := r.reading.rests.Sub(begun); rests <= 0 || rests > recordingRest*time.Since(begun)+time.Since(begun) {
 		t.Errorf("the next reader waits until %v after the first began", rests)
 	}
@@ -222,8 +222,8 @@ func TestRecordingIsNotReadAllTheTime(t *testing.T) {
 	}
 }
 
-// TestRecordingHasOneReader: a reader that does not read has a deadline, and as long as it lasts nobody else can make
-// further copies of the recording. After it the next one reads.
+// TestRecordingHasOneReader checks that a reader that does not read has a deadline. Until then no other reader can make
+// further copies of the recording. Then the next one reads.
 func TestRecordingHasOneReader(t *testing.T) {
 	o := testOptions()
 	setRecording(&o, 1)

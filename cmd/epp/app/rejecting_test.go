@@ -7,7 +7,8 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// Weir rejects too often above a twentieth of the requests of the last five minutes, and no longer when these are over.
+// Above a twentieth of the requests of the last five minutes Weir rejects too often, and no longer once these minutes
+// are over.
 func TestRejecting(t *testing.T) {
 	begun := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var e endings

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// A rejection names its limit with its value, also one of the streams, which a request meets before the queue, and that of a
-// tenant's user. The status document has the same rejections.
+// A rejection names its limit with its value, also a limit of the streams, before the queue, and that of a tenant's
+// user. The status document has the same rejections.
 func TestRejectionsHaveTheirLimits(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n" +

@@ -46,8 +46,7 @@ func (r *reloading) metric(line string) {
 	})
 }
 
-// A wider band releases waiters at once, the answers of the streams follow, and the page and the log say what has
-// changed.
+// A wider band releases waiters at once, the answers of the streams follow, and the page and the log show the changes.
 func TestReloadChangesTheRunningQueue(t *testing.T) {
 	r := startReloading(t, "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }", nil)
 	granted(t, r.request(t.Context()))
@@ -94,7 +93,7 @@ func TestReloadChangesTheRunningQueue(t *testing.T) {
 	}
 }
 
-// rejected receives the answer that turns a request away, and returns its status.
+// rejected receives the answer to a rejected request, and returns its status.
 func rejected(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) int {
 	t.Helper()
 	m, err := stream.Recv()
@@ -104,8 +103,8 @@ func rejected(t *testing.T, stream extprocv3.ExternalProcessor_ProcessClient) in
 	return int(m.GetImmediateResponse().GetStatus().GetCode())
 }
 
-// An invalid change is refused with every problem named, including what cannot change at run time. Nothing changes, and
-// the gauge is 0 until the file is valid again, even if it is as before.
+// An invalid change is refused with every problem, also a change that needs a restart. Nothing changes, and the gauge
+// is 0 until the file is valid again, even if it is then as before.
 func TestReloadRefuses(t *testing.T) {
 	good := "fairRequestQueue: { queueTTL: 7s }\n"
 	r := startReloading(t, good, nil)
@@ -143,7 +142,7 @@ func TestReloadRefuses(t *testing.T) {
 	}
 }
 
-// A file that was emptied, as by a writer that has just begun, does not stand for the defaults.
+// An empty file, as after the first step of a writer, does not mean the defaults.
 func TestReloadRefusesAnEmptyFile(t *testing.T) {
 	r := startReloading(t, "fairRequestQueue: { queueTTL: 7s }\n", nil)
 	expect.Replaced(t, r.file, "\n")
@@ -158,7 +157,7 @@ func TestReloadRefusesAnEmptyFile(t *testing.T) {
 	r.metric(`weir_config_reloads_total{result="applied"} 1`)
 }
 
-// Kubernetes swaps a symbolic link when a mounted ConfigMap changes. The flags stay above the file.
+// Kubernetes swaps a symbolic link when a mounted ConfigMap changes. Flags still override the file.
 func TestReloadOfAMountedConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	mount := func(version, text string) {

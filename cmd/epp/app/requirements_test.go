@@ -8,8 +8,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A request goes to endpoints that have its labels and no taint that it does not tolerate, within its subset; where all of these
-// do, its subset stays what it was.
+// A request goes to endpoints of its subset with its labels and without a taint that it does not tolerate. If all of
+// the subset qualify, the subset stays unchanged.
 func TestRequire(t *testing.T) {
 	s, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// engineSaying is a model server whose metrics page says what it is told.
+// engineSaying is a model server with a metrics page that the test sets.
 func engineSaying(t *testing.T) (address string, page *atomic.Pointer[string]) {
 	page = new(atomic.Pointer[string])
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func says(running, waiting int) *string {
 	return &text
 }
 
-// Signals of engines are on the status page and in the metrics, and requests of others count as stock, up to half of the
+// Signals of engines are on the status page and in the metrics. Others' requests count as stock, up to half of the
 // bound.
 func TestScraping(t *testing.T) {
 	address, page := engineSaying(t)
@@ -80,7 +80,7 @@ func TestScraping(t *testing.T) {
 	shows(`weir_endpoint_foreign{endpoint="A"} 0`)
 }
 
-// Without a path nothing is scraped.
+// Without a path there are no scrapes.
 func TestScrapingOff(t *testing.T) {
 	o := testOptions()
 	o.Scrape.Path = ""
@@ -93,7 +93,7 @@ func TestScrapingOff(t *testing.T) {
 	}
 }
 
-// Requests of other replicas count once: by their records, or by what the engine shows, whichever is more.
+// Requests of other replicas count once: by their records or by the engine's metrics, whichever is more.
 func TestForeignLoadCountsOnce(t *testing.T) {
 	snapshot := scheduling.NewSnapshot(1, []scheduling.Endpoint{
 		{ID: 3, Key: "a", Address: "10.0.0.1:1", Ready: true},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Sizes are read as bytes, as in Kubernetes, and as the charts of others write them.
+// Sizes are bytes, in Kubernetes' format and in that of other charts.
 func TestSize(t *testing.T) {
 	for text, want := range map[string]int{
 		"0": 0, "1048576": 1 << 20, "10Mi": 10 << 20, "10MiB": 10 << 20, "25MB": 25_000_000, "1Gi": 1 << 30, "-1": -1,

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// The profile smg-priority in one process: classes by header, clamped by tenant, each with its own queue; a preempted
-// request's answer is SMG's.
+// The profile smg-priority in one process: classes by header, clamped by tenant, each with its own queue. The answer to
+// a preempted request is SMG's.
 func TestSMGProfile(t *testing.T) {
 	o := testOptions()
 	o.Profile = "" // the file's
@@ -44,7 +44,7 @@ func TestSMGProfile(t *testing.T) {
 		_, metrics := r.get("/metrics")
 		return strings.Contains(metrics, `weir_tier_queue_length{tier="default"} 1`)
 	})
-	// A tenant that may use interactive preempts, even if it asks for more; the victim's answer says so.
+	// A tenant that may use interactive preempts, even if it asks for more. The answer to the victim shows it.
 	preemptor := class("system", [2]string{"x-tenant", "vip"})
 	granted(t, preemptor)
 	answer, err = victim.Recv()

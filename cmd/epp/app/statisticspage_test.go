@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
-// /debug/statistics has MindRouter's queue statistics: who waits, for which model and how long, and what each user has used
-// and is owed.
+// /debug/statistics has MindRouter's queue statistics: the waiters with their models and times, and each user's usage
+// and share.
 func TestStatisticsPage(t *testing.T) {
 	o := testOptions()
 	o.Profile = "mindrouter-fairshare"

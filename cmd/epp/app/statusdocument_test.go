@@ -29,8 +29,8 @@ func (r *running) document(query string) *status.Document {
 	return d
 }
 
-// The document has what an operator asks first: who waits since when and why, what share each flow is entitled to and has got,
-// and how full the engines are.
+// The document has an operator's first questions: the waiters with their times and reasons, each flow's entitled and
+// attained share, and the load of the engines.
 func TestStatusDocument(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n" +
@@ -95,7 +95,7 @@ func TestStatusDocument(t *testing.T) {
 	}
 }
 
-// crowd has so many engines, and so many flows of which each waits with one request. The last one expires first.
+// crowd has so many engines, and so many flows with one waiting request each. The last one expires first.
 func crowd(t *testing.T, engines, flows int) *App {
 	o := testOptions()
 	o.Endpoints = nil
@@ -140,8 +140,8 @@ func crowd(t *testing.T, engines, flows int) *App {
 	return r.App
 }
 
-// With 500 engines and 10,000 flows a document has at most 256 KB. It takes no more work than with 2,000 flows, so none of
-// it, be it under the lock or not, grows with the flows.
+// With 500 engines and 10,000 flows a document has at most 256 KB. It takes no more work than with 2,000 flows, so no
+// part of it grows with the flows, under the lock or not.
 func TestStatusOfManyFlows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts 12,000 waiters")
@@ -162,7 +162,7 @@ func TestStatusOfManyFlows(t *testing.T) {
 			t.Errorf("the flow that expires first is not there: %v", hurried.Flows)
 		}
 		q = status.DefaultQuery()
-		least := math.Inf(1) // others allocate meanwhile
+		least := math.Inf(1) // other tests allocate meanwhile
 		for range 5 {
 			least = min(least, testing.AllocsPerRun(1, func() { a.statusDocument(&q, time.Now()) }))
 		}
@@ -174,7 +174,7 @@ func TestStatusOfManyFlows(t *testing.T) {
 	}
 }
 
-// Each reason against the health has its word, and goes when its cause does.
+// Each reason against the health has its word, and ends with its cause.
 func TestStatusReasons(t *testing.T) {
 	o := testOptions()
 	o.Endpoints = nil
@@ -214,7 +214,7 @@ func TestStatusReasons(t *testing.T) {
 	}
 }
 
-// Rates are of at most a minute, and of nothing but what was counted between documents.
+// Rates cover at most a minute, and only the counts between documents.
 func TestRates(t *testing.T) {
 	var r rates
 	begin := time.Unix(1000, 0)

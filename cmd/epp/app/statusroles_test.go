@@ -7,7 +7,8 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// The status page has a row for each role, and the number of tenants that use quotas; neither without them.
+// The status page has a row for each role, and the number of tenants that use quotas. Without roles and quotas it has
+// neither.
 func TestStatusOfRolesAndQuotas(t *testing.T) {
 	o := testOptions()
 	o.Profile = config.ProfileRecommended

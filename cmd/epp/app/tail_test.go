@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// readTail opens the tail, and waits until it is told.
+// readTail opens the tail, and waits for its start.
 func (r *running) readTail(query string) *bufio.Scanner {
 	r.t.Helper()
 	before := r.pool.tail.reading.Load()
@@ -47,7 +47,7 @@ func next(t *testing.T, lines *bufio.Scanner) (e status.Ended) {
 	return e
 }
 
-// Each request that ends is a line, by flow and by outcome.
+// Each ended request is a line, by flow and by outcome.
 func TestTailPage(t *testing.T) {
 	o := testOptions()
 	o.ConfigText = "flows: { key: [\"header:x-user\"] }"
@@ -80,7 +80,7 @@ func TestTailPage(t *testing.T) {
 	}
 }
 
-// A reader that does not read is left with what it has, and told so at the end. Nobody waits for it.
+// A reader that does not read keeps its lines so far, and gets a notice at the end. It delays no request.
 func TestSlowReaderIsDropped(t *testing.T) {
 	r := start(t, testOptions())
 	slow := r.readTail("")

@@ -46,7 +46,7 @@ func silentCollector(t *testing.T) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// mute is a collector of gRPC that takes a request, and never answers it.
+// mute is a gRPC collector that accepts a request, and never answers it.
 func mute(t *testing.T) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,10 +69,10 @@ func mute(t *testing.T) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// manyDropped finds that of 40 spans most were dropped. At most 6 have room.
+// manyDropped checks that most of 40 spans were dropped. At most 6 have room.
 var manyDropped = regexp.MustCompile(`weir_tracing_spans_dropped_total\{reason="queue-full"\} 3[4-9]\n`)
 
-// serve has a request served, and waits until its stream has ended.
+// serve sends a request and waits until its stream has ended.
 func (r *running) serve() {
 	r.t.Helper()
 	stream := r.request(r.t.Context())
@@ -90,7 +90,8 @@ func (r *running) serve() {
 	}
 }
 
-// A collector that hangs delays no request, the queue drops what it cannot hold, and the end of the program does not wait for it.
+// A collector that hangs delays no request. The queue drops excess spans, and the end of the program does not wait for
+// the collector.
 func TestHungCollector(t *testing.T) {
 	for name, url := range map[string]string{"silent": silentCollector(t), "mute": mute(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestHungCollector(t *testing.T) {
 	}
 }
 
-// A collector that is away fails exports, which are counted.
+// An unreachable collector fails exports, which are counted.
 func TestDeadCollector(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -149,7 +150,7 @@ func TestTracingIsOff(t *testing.T) {
 	}
 }
 
-// --tracing reads the variables of OpenTelemetry, and nothing else does.
+// Only --tracing reads the variables of OpenTelemetry.
 func TestTracingFlag(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317")
 	for argument, want := range map[string]bool{"--tracing": true, "--tracing=true": true, "--tracing=false": false, "--v=0": false} {

@@ -18,7 +18,7 @@ import (
 
 // Two pools live in one process: each has endpoints, a queue, stock and metrics of its own.
 func TestTwoPools(t *testing.T) {
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig") // of an apiserver that is not there: the test gives the pods
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig") // of a missing apiserver: the test supplies the pods
 	if err := os.WriteFile(kubeconfig, []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c",
 		"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"users":[{"name":"u","user":{"token":"x"}}],
 		"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`), 0o600); err != nil {
