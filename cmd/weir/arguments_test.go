@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Wrong arguments of every command end it with exit code 2 and one line that names the fault and the value; the next one
-// says where help is. An argument has no control characters there.
+// Wrong arguments of every command end it with exit code 2. One line names the mistake and the value, without control
+// characters, and the next one the command for help.
 func TestWrongArguments(t *testing.T) {
 	type fault struct{ args, says string }
 	tests := []fault{

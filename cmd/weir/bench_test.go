@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The flood in miniature: every part works and nothing is rejected. Its figures mean nothing.
+// The flood in miniature: every part works and nothing is rejected. Its figures have no meaning.
 func TestBenchFlood(t *testing.T) {
 	c := begin(t, "bench", "flood", "--samples=4", "--warmup=200ms", eppBuilt())
 	c.ends(t, 0)
@@ -83,7 +83,7 @@ func TestBenchUsage(t *testing.T) {
 	}
 }
 
-// A target that is met exactly counts as met; one that is narrowly missed does not.
+// A target met exactly is met. A narrowly missed one is not.
 func TestFloodTargets(t *testing.T) {
 	quiet := func(median, p99 time.Duration) loadgen.TenantSummary {
 		return loadgen.TenantSummary{Tenant: quietTenant, OK: 400, Total: loadgen.Distribution{P50: median, P99: p99}}

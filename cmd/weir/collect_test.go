@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The tar is a new file for its owner alone; without an epp there is none.
+// The tar is a new file that only its owner can read. Without an epp there is none.
 func TestCollectCommand(t *testing.T) {
 	address := serveStatus(t, healthyPool()).address()
 	closed := httptest.NewServer(nil)

@@ -156,7 +156,7 @@ func TestConfigCommand(t *testing.T) {
 	})
 }
 
-// One line says what is wrong with the arguments.
+// One line names the mistake in the arguments.
 func TestConfigArguments(t *testing.T) {
 	long := strings.Repeat("a", 54)
 	for arguments, want := range map[string]string{
@@ -195,7 +195,7 @@ func TestConfigArguments(t *testing.T) {
 	}
 }
 
-// A file without an end is refused by its size, before memory is full: 1 MiB of endpoints, 4 MiB of anything else.
+// An endless file is refused by its size, before memory is full: 1 MiB of endpoints, 4 MiB of anything else.
 func TestConfigReadsNoEndlessFile(t *testing.T) {
 	const endless = "/dev/zero"
 	for arguments, most := range map[string]int{
@@ -214,7 +214,7 @@ func TestConfigReadsNoEndlessFile(t *testing.T) {
 	}
 }
 
-// The engines of an imported file become a file of endpoints that suits its configuration, and no file is overwritten.
+// The engines of an imported file become a file of endpoints for its configuration, and no file is overwritten.
 func TestImportEngines(t *testing.T) {
 	dir := t.TempDir()
 	for from, text := range map[string]string{
@@ -245,8 +245,8 @@ func TestImportEngines(t *testing.T) {
 	}
 }
 
-// With --output a file is made if there is no error, and after an error neither it nor the file with the engines is there. No
-// file is overwritten.
+// --output writes a file only without an error: after an error neither it nor the file of engines exists. No file is
+// overwritten.
 func TestConfigOutput(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -291,7 +291,7 @@ func TestConfigOutput(t *testing.T) {
 	}
 }
 
-// Names in a stranger's file do not command a terminal, in errors or in notes.
+// Names in a foreign file do not control a terminal, in errors or in notes.
 func TestImportPrintsNoControls(t *testing.T) {
 	for _, text := range []string{
 		`general_settings: { "\e[2J": 1, "\x9b2J": 1 }`, `litellm_settings: { priority_reservation: { "\e[2J\x9b": 0 } }`,

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// The demo in miniature: the scenes, the table and the pictures. What it leaves running answers requests, and Ctrl-C
-// ends all of it.
+// The demo in miniature: the scenes, the table and the pictures. The processes that it leaves running answer requests,
+// and Ctrl-C ends all of them.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	c := begin(t, "demo", "--length=3s", "--png", "--out="+dir, "--keep", eppBuilt())
@@ -60,7 +60,7 @@ func TestDemo(t *testing.T) {
 	c.ends(t, 0)
 }
 
-// replayDemo replays what the demo's epp has recorded.
+// replayDemo replays the recording of the demo's epp.
 func replayDemo(t *testing.T, text string) {
 	t.Helper()
 	url := regexp.MustCompile(`http://\S+/debug/recording`).FindString(text)
@@ -77,7 +77,7 @@ func replayDemo(t *testing.T, text string) {
 	}
 }
 
-// The report states what priority costs the bulk requests as well as what it gains the others.
+// The report states the cost of priority for the bulk requests and the gain for the others.
 func TestDemoPrice(t *testing.T) {
 	played := func(name string, waits ...time.Duration) *demoScene {
 		report := &loadgen.Report{Length: time.Minute, Tracks: []loadgen.Track{{Tenant: bulkTenant}}}
@@ -133,7 +133,7 @@ func checkPictures(t *testing.T, name string) {
 	}
 }
 
-// Ctrl-C in the middle ends everything, and the command fails.
+// Ctrl-C during the demo ends everything, and the command fails.
 func TestDemoInterrupted(t *testing.T) {
 	c := begin(t, "demo", "--length=1m", "--out="+t.TempDir(), eppBuilt())
 	c.stderr.waitFor(t, "1 of 4")
@@ -144,7 +144,7 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
-// If something does not start, everything else is stopped, and the logs are kept and their directory is printed.
+// If a part does not start, everything else stops. The logs stay, and the output has their directory.
 func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "epp")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho out of sorts\nexit 3\n"), 0o700); err != nil {
@@ -159,7 +159,7 @@ func TestDemoKeepsLogsOfAFailure(t *testing.T) {
 	}
 }
 
-// A picture that cannot be written is reported before anything starts.
+// An unwritable picture is an error before anything starts.
 func TestDemoPictureCannotBeWritten(t *testing.T) {
 	c := begin(t, "demo", "--length=5m", "--out="+filepath.Join(t.TempDir(), "nope", "x.svg"), eppBuilt())
 	c.ends(t, 1)
@@ -168,7 +168,7 @@ func TestDemoPictureCannotBeWritten(t *testing.T) {
 	}
 }
 
-// The check covers every file that will be written, leaves no file behind, and does not change existing ones.
+// The check covers every file to be written, leaves no file behind, and changes no existing one.
 func TestCheckWritable(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")

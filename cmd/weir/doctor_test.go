@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// asShipped are the flags of epp that the shipped files of Envoy state.
+// asShipped are epp's flags as stated in the shipped files of Envoy.
 var asShipped = []string{
 	"--config-file=../../config/weir.yaml", "--secure-serving=false",
 	"--endpoints=127.0.0.1:8001,127.0.0.1:8002,127.0.0.1:8003,127.0.0.1:8004",
@@ -21,7 +21,7 @@ var asShipped = []string{
 
 const recommendedEnvoy = "../../config/envoy/recommended.yaml"
 
-// The exit code is 0 without findings, 1 with some, and 2 if something cannot be read. A finding has its line.
+// The exit code is 0 without findings, 1 with findings, and 2 for an unreadable file. A finding has its line.
 func TestDoctor(t *testing.T) {
 	text, err := os.ReadFile(recommendedEnvoy)
 	if err != nil {
@@ -105,7 +105,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// The endpoints of a bootstrap's cluster are read from the file that it names; a file that cannot be read is named.
+// The endpoints of a bootstrap's cluster come from the file that it names. The error of an unreadable file has its
+// name.
 func TestDoctorReadsEndpoints(t *testing.T) {
 	text, err := os.ReadFile(recommendedEnvoy)
 	if err != nil {
@@ -145,7 +146,7 @@ func TestDoctorReadsEndpoints(t *testing.T) {
 	}
 }
 
-// An engine of the endpoints file that Weir never names as a destination may be missing in Envoy's list.
+// An engine that is never a destination of Weir's may be missing in Envoy's list.
 func TestDoctorOfEnginesThatGetNoRequests(t *testing.T) {
 	text, err := os.ReadFile(recommendedEnvoy)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Wrong flags of weir engine are told, all at once.
+// weir engine reports all wrong flags at once.
 func TestEngineErrors(t *testing.T) {
 	var out, errs strings.Builder
 	code := runEngine(strings.Fields("--port 70000 --count 0 --host nowhere --model= --slots 0 --kv-tokens 8 --token-budget 0 "+
@@ -65,7 +65,7 @@ func startEngines(t *testing.T, args ...string) []string {
 	return urls
 }
 
-// Each engine publishes KV events at a port of its own, and says where.
+// Each engine publishes KV events at its own port, and prints the port.
 func TestEnginePublishes(t *testing.T) {
 	var o engineOptions
 	set := flagSet("weir engine")
@@ -84,7 +84,7 @@ func TestEnginePublishes(t *testing.T) {
 	}
 }
 
-// An engine has the pages that pickers read, with what its flags say, and reports cached tokens if it is told to.
+// An engine has the pages that pickers read, with the values of its flags, and reports cached tokens on request.
 func TestEngineServes(t *testing.T) {
 	get := func(method, url, body string) string {
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -19,8 +19,8 @@ const (
 	threeEngines = "endpoints: [{ address: \"10.0.0.1:8000\" }, { address: \"10.0.0.2:8000\" }, { address: \"10.0.0.3:8000\" }]\n"
 )
 
-// The file of Envoy's endpoints is written once. Wrong arguments are 2, and a broken file is 1 and leaves Envoy's as it
-// was.
+// The file of Envoy's endpoints is written once. Wrong arguments give exit code 2. A broken file gives 1 and leaves
+// Envoy's file unchanged.
 func TestEnvoyEndpoints(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "eds.yaml")
@@ -108,7 +108,7 @@ func TestEnvoyEndpointsFollows(t *testing.T) {
 	expect.Replaced(t, f.in, "endpoints: []\n")
 	stdout.waitFor(t, "endpoints: 0, draining: 4")
 
-	// As the kubelet mounts a ConfigMap: a link to a link to a directory that it swaps.
+	// As the kubelet mounts a ConfigMap: a link to a link to a directory, which is swapped.
 	mounted := filepath.Join(dir, "mounted")
 	for name, text := range map[string]string{"1": "endpoints: [{ address: \"10.0.0.4:8000\" }]\n", "2": "endpoints: [{ address: \"10.0.0.5:8000\" }]\n"} {
 		if err := os.MkdirAll(filepath.Join(mounted, name), 0o700); err != nil {
@@ -128,13 +128,13 @@ func TestEnvoyEndpointsFollows(t *testing.T) {
 	link("2", filepath.Join(mounted, "..data"))
 	stdout.waitFor(t, "endpoints: 1, draining: 5")
 
-	// Half a file that is written in place.
+	// A file half written in place.
 	if err := os.WriteFile(f.in, []byte("endpoints: [{ address: \"10.0."), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	stderr.waitFor(t, f.in+": reading YAML")
 
-	// A signal restores a file that has gone, although the list is broken.
+	// A signal restores a deleted file, although the list is broken.
 	if err := os.Remove(f.out); err != nil {
 		t.Fatal(err)
 	}

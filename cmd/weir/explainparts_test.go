@@ -45,7 +45,7 @@ func narrow(out *bytes.Buffer) string {
 	return b.String()
 }
 
-// The tables tell a tenant from an engine: each is beside the rest of the recording.
+// The tables distinguish a tenant's cause from an engine's: each has the rest of the recording beside it.
 func TestExplainComparesAPartWithTheRest(t *testing.T) {
 	o := explainOptions{last: 45 * time.Minute, until: 30*time.Minute + time.Second, slowest: 10}
 	for noisy, want := range map[bool][]string{
@@ -77,7 +77,7 @@ func TestExplainComparesAPartWithTheRest(t *testing.T) {
 	}
 }
 
-// The whole recording has no rest, and of many flows only those that have waited longest are told.
+// The whole recording has no rest. Of many flows the tables have only those with the longest waits.
 func TestExplainOfManyFlows(t *testing.T) {
 	all := recorded(false)
 	for i := range all.Requests {

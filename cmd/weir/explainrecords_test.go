@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A file of records whose writer was killed ends within a line, and the next writer goes on in it: what is whole is explained,
-// and the rest is named. A file without a record is an error.
+// A file of records from a killed writer ends within a line, which the next writer continues. Whole records are
+// explained, and the damaged line is named. A file without a record is an error.
 func TestTornLinesAreLeftOut(t *testing.T) {
 	const one, two = `{"number":1,"flow":"a","outcome":"dispatched","waitedSeconds":2}`, `{"number":2,"flow":"a","outcome":"dispatched","waitedSeconds":1}`
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A replay that a forged recording keeps busy forever, or that needs ever more memory, ends with an error.
+// An endless replay of a forged recording, or one with ever growing memory, ends with an error.
 func TestForgedRecordingsEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "forged.recording")
 	if err := os.WriteFile(file, []byte("twelve bytes"), 0o600); err != nil {
@@ -29,7 +29,7 @@ func TestForgedRecordingsEnd(t *testing.T) {
 			return true
 		}
 	}
-	runtime.GC() // else the heap has garbage, which would go and leave room
+	runtime.GC() // otherwise the heap has garbage, and its collection makes room
 	for _, test := range []struct {
 		name   string
 		bounds bounds
@@ -61,8 +61,7 @@ func TestForgedRecordingsEnd(t *testing.T) {
 	}
 }
 
-// A file that is no recording is refused by its first bytes, however long it is. A recording that takes long to arrive is
-// not.
+// A file that is not a recording is refused by its first bytes, however long it is. A slowly arriving recording is not.
 func TestOnlyRecordingsAreRead(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := runReplay([]string{"/dev/zero"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "not a recording") {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Wrong arguments of weir load are told, all at once; a wrong line of the trace before anything is sent.
+// weir load reports all wrong arguments at once, and a wrong line of the trace before it sends a request.
 func TestLoadErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -43,8 +43,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// The engines' cache has what the trace says is shared, to the block, and usage tells: the same hits as in weir simulate.
-// A group has a request every 300 ms: one that comes before the last is read finds nothing.
+// The engines' cache has the blocks shared in the trace, and usage reports them: the same hits as in weir simulate. A
+// group has a request every 300 ms: a request before the end of the last one's prompt finds nothing.
 func TestLoadHitsWhatTheTraceShares(t *testing.T) {
 	var trace strings.Builder
 	for i := range 20 {
@@ -68,15 +68,15 @@ func TestLoadHitsWhatTheTraceShares(t *testing.T) {
 		if a := r.All; a.Answered != 20 || a.PromptTokens != 20*1536 || a.OutputTokens != 60 || a.WithoutUsage != 0 || a.TTFT.Mean < a.Wait.Mean {
 			t.Errorf("%s: %+v", api, a)
 		}
-		// 17 of the prompts find 1,024 tokens; the API's own bytes may cost each a block of 16, or give it one.
+		// 17 of the prompts find 1,024 tokens. The API's own bytes may cost each prompt a block of 16, or give it one.
 		if got := r.All.CachedTokens; got < 17*1008 || got > 20*16+17*1040 {
 			t.Errorf("%s: %d tokens cached, want about %d", api, got, 17*1024)
 		}
 	}
 }
 
-// Requests are sent at their times, with their flow, their limit and their model; more than the connections allow are not
-// sent, and are counted as errors like the answers that are none.
+// Requests are sent at their times, with their flow, limit and model. Requests beyond the connections are not sent, and
+// count as errors like missing answers.
 func TestLoadIsBounded(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
@@ -100,7 +100,7 @@ func TestLoadIsBounded(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
-		if n == 3 { // the next one has no connection meanwhile
+		if n == 3 { // the next one has no connection
 			time.AfterFunc(time.Second, func() { close(release) })
 		}
 		select {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/version"
 )
 
-// TestMain lets the test binary act as weir, since the benchmarks start themselves again under another name.
+// TestMain lets the test binary act as weir, since the benchmarks start themselves under another name.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "noop-processor" || os.Args[1] == "model-servers") {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir))
 }
 
-// eppBuilt returns the flag that names the epp that was built for the tests.
+// eppBuilt returns the flag with the path of the epp built for the tests.
 func eppBuilt() string { return "--epp=" + binaries.Path(binaries.EPP) }
 
 // commandTest is a command that ends at once, with its exit code and some of its expected output.
@@ -112,7 +112,7 @@ func (c *started) interrupt(t *testing.T) {
 	}
 }
 
-// ends waits for the exit code, and checks that nothing is left except logs that should be kept.
+// ends waits for the exit code, and checks that only kept logs are left.
 func (c *started) ends(t *testing.T, want int) {
 	t.Helper()
 	select {

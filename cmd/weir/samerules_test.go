@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// `weir config validate` reports of a file what epp would not start for, word for word: for a bad value of every key
+// `weir config validate` reports the errors with which epp would not start, word for word: for a bad value of every key
 // of the document.
 func TestValidateSaysWhatEPPSays(t *testing.T) {
 	for _, file := range badFiles(t) {
@@ -29,7 +29,7 @@ func TestValidateSaysWhatEPPSays(t *testing.T) {
 	}
 }
 
-// The same of the two programs, for some of the files.
+// The same check by the two programs, for some of the files.
 func TestProgramsSayTheSame(t *testing.T) {
 	files := badFiles(t)
 	for i := 0; i < len(files); i += len(files) / 5 {
@@ -41,7 +41,7 @@ func TestProgramsSayTheSame(t *testing.T) {
 	}
 }
 
-// startOf are the flags with which epp would start, were it not for the file.
+// startOf are flags with which epp would start with a valid file.
 func startOf(file string) []string {
 	return []string{
 		"--endpoints=192.0.2.1:1", "--bind-address=127.0.0.1", "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0",
@@ -49,7 +49,7 @@ func startOf(file string) []string {
 	}
 }
 
-// checkSame compares what both have written, behind what they are called.
+// checkSame compares the outputs of both programs, without their names.
 func checkSame(t *testing.T, file string, code, eppCode int, said, eppSaid string) {
 	t.Helper()
 	rest, ok := strings.CutPrefix(said, "weir config: "+file+": invalid")

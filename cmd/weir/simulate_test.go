@@ -34,7 +34,7 @@ func simulated(t *testing.T, files map[string]string, args ...string) (code int,
 	return code, out.String(), errs.String()
 }
 
-// Wrong flags and wrong files are told, all at once.
+// weir simulate reports all wrong flags and files at once.
 func TestSimulateErrors(t *testing.T) {
 	files := map[string]string{
 		"w.yaml": fewRequests, "bad.yaml": "kind: Workload\n", "c.yaml": "fairRequestQueue: { queueTTL: 0s }\n",
@@ -78,7 +78,7 @@ func TestSimulateErrors(t *testing.T) {
 	}
 }
 
-// The result as JSON is the same in each run, whatever runs beside it, and has what the table shows.
+// The result as JSON is the same in each run, also in parallel with others, and has the table's figures.
 func TestSimulateJSON(t *testing.T) {
 	files := map[string]string{"w.yaml": fewRequests, "c.yaml": "requestQueueController: { slotsPerBackend: 2 }\n"}
 	code, first, stderr := simulated(t, files, "--workload", "w.yaml", "--config", "c.yaml", "--profile", "wfq", "--json", "--engines", "1")
@@ -122,7 +122,7 @@ func TestSimulateSeeds(t *testing.T) {
 	}
 }
 
-// A recording of a simulation is one for the other commands too.
+// Other commands can read a recording of a simulation.
 func TestSimulateARecording(t *testing.T) {
 	files := map[string]string{"w.yaml": fewRequests, "c.yaml": "requestQueueController: { slotsPerBackend: 2 }\n"}
 	t.Chdir(t.TempDir())
@@ -154,7 +154,7 @@ func TestSimulateARecording(t *testing.T) {
 	}
 }
 
-// With several estimates there is a line for each; where costs are no tokens there is one.
+// With several estimates there is a line for each. If costs are not tokens there is one.
 func TestSimulateEstimates(t *testing.T) {
 	files := map[string]string{"w.yaml": strings.Replace(fewRequests, "5s", "90s", 1)}
 	code, stdout, stderr := simulated(t, files, "--workload=w.yaml", "--service", "--profile=recommended", "--profile=wfq",

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/simulate"
 )
 
-// crowded has more requests than its engine can take: clients of two flows that send one after the other.
+// crowded has more requests than its engine can take: clients of two flows, each with one request after the other.
 const crowded = `apiVersion: weir.dev/v1alpha1
 kind: Workload
 duration: 30s
@@ -26,7 +26,7 @@ var crowdedFiles = map[string]string{
 	"weight.yaml": "requestQueueController: { slotsPerBackend: 4 }\nflows: { weights: { a: 3 } }\n",
 }
 
-// compareRecorded makes r, a recording of the crowd, and returns what the configurations would change.
+// compareRecorded writes r, a recording of the crowd, and returns the changes by the configurations.
 func compareRecorded(t *testing.T, args ...string) (c simulate.Comparison) {
 	t.Helper()
 	code, _, stderr := simulated(t, crowdedFiles, "--workload", "w.yaml", "--config", "equal.yaml", "--record", "r")
@@ -43,7 +43,7 @@ func compareRecorded(t *testing.T, args ...string) (c simulate.Comparison) {
 	return c
 }
 
-// Without a configuration, and with the recorded one, nothing is predicted: what happened is what the replay has reproduced.
+// Without another configuration nothing is predicted: the replay has reproduced the recording.
 func TestTheRecordedConfigurationReproducesEveryGrant(t *testing.T) {
 	for _, args := range [][]string{nil, {"--config", "equal.yaml"}} {
 		c := compareRecorded(t, args...)
@@ -55,8 +55,8 @@ func TestTheRecordedConfigurationReproducesEveryGrant(t *testing.T) {
 	}
 }
 
-// A recording that its own configuration does not reproduce is an error that says how far it did; one that is cut off is
-// named.
+// A recording that its own configuration does not reproduce is an error, which states the difference. A truncated one
+// is named.
 func TestARecordingThatIsNotReproduced(t *testing.T) {
 	compareRecorded(t)
 	whole, err := os.ReadFile("r")
@@ -76,7 +76,7 @@ func TestARecordingThatIsNotReproduced(t *testing.T) {
 	}
 }
 
-// The first line is the error of the prediction, and flows beyond --flows are one.
+// The first line is the error of the prediction. Flows beyond --flows are one row.
 func TestWhatWouldChangeAsText(t *testing.T) {
 	compareRecorded(t)
 	var out, errs bytes.Buffer

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// An epp's debug port is read at /debug/recording; its reason for an error is shown, and cannot command the terminal.
+// A recording comes from /debug/recording of an epp's debug port. The output has epp's reason for an error, without
+// control characters.
 func TestExplainReadsADebugPort(t *testing.T) {
 	port := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/led" {
@@ -41,7 +42,7 @@ func TestExplainReadsADebugPort(t *testing.T) {
 	}
 }
 
-// An answer that stalls, before or after its beginning, ends with an error; the address's password is not shown.
+// An answer that stalls, before or after its beginning, ends with an error, without the address's password.
 func TestSilentAnswersEnd(t *testing.T) {
 	was := patience
 	patience = 100 * time.Millisecond

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// The exit code says how the pool is: 0 healthy, 1 degraded with reasons, 2 unreachable.
+// The exit code is the state of the pool: 0 healthy, 1 degraded with reasons, 2 unreachable.
 func TestStatusCommand(t *testing.T) {
 	well, ill, follows := healthyPool(), healthyPool(), healthyPool()
 	ill.Healthy, ill.Reasons = false, []status.Reason{{ID: "no-engine", Text: "no engine is ready, of 2"}}

@@ -29,7 +29,7 @@ func serveStatusAndTail(t *testing.T) string {
 	return "--address=" + strings.TrimPrefix(s.URL, "http://")
 }
 
-// A line has what an operator looks for, and shows no control character; weir tail says why it ends.
+// A line has an operator's data without control characters, and weir tail prints the reason for its end.
 func TestTailCommand(t *testing.T) {
 	serve := func(lines ...status.Ended) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// statusServer serves a document as an epp does, and has the queries that were asked.
+// statusServer serves a document as an epp does, and records the queries.
 type statusServer struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -56,7 +56,7 @@ func serveStatus(t *testing.T, d *status.Document) *statusServer {
 
 func (s *statusServer) address() string { return strings.TrimPrefix(s.URL, "http://") }
 
-// asked reports whether a query with this part was asked.
+// asked reports whether there was a query with this part.
 func (s *statusServer) asked(part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func openTop(t *testing.T, args ...string) *terminal {
 	return x
 }
 
-// shows waits until something is on the screen, or was.
+// shows waits until the screen shows the text, or has shown it.
 func (x *terminal) shows(want string) {
 	x.t.Helper()
 	x.until("it shows "+want, func() bool {
@@ -154,7 +154,7 @@ func (x *terminal) press(keys string) {
 	}
 }
 
-// restored waits for the end, and checks the exit code and that the terminal is as it was.
+// restored waits for the end, and checks the exit code and the restored terminal.
 func (x *terminal) restored(code int) {
 	x.t.Helper()
 	select {
@@ -176,7 +176,7 @@ func (x *terminal) restored(code int) {
 	x.shows("\x1b[?25h")   // shows the cursor
 }
 
-// On a terminal weir top shows the pool, keys work, and whatever ends it, the terminal is as it was before.
+// On a terminal weir top shows the pool, and keys work. After any end the terminal is as before.
 func TestTopOnATerminal(t *testing.T) {
 	t.Run("q", func(t *testing.T) {
 		t.Parallel()
@@ -226,7 +226,7 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
-// Without an epp or without a terminal, weir top says so and touches nothing.
+// Without an epp or a terminal, weir top prints an error and changes nothing.
 func TestTopDoesNotBegin(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()

@@ -16,10 +16,10 @@ import (
 type badKey struct {
 	// Key is the key, with [] for the index of a list or the key of a map.
 	Key string `yaml:"key"`
-	// Bad is a file with the value, Says the only problem in it.
+	// Bad is a file with the value, and Says the only problem in it.
 	Bad  string `yaml:"bad"`
 	Says string `yaml:"says"`
-	// Right is a file with the nearest value that is allowed, if there is one.
+	// Right is a file with the nearest allowed value, if there is one.
 	Right string `yaml:"right,omitempty"`
 }
 
@@ -42,8 +42,8 @@ var anyValue = []string{
 	"scheduling.affinitySeed",
 }
 
-// Every key of the document has a bad value, here or in ranges.yaml, whose message begins with the key, shows the value and
-// says which are allowed. The nearest allowed value is indeed accepted.
+// Every key of the document has a bad value, here or in ranges.yaml. The message begins with the key, and has the value
+// and the allowed ones. The nearest allowed value is accepted.
 func TestEveryKeyHasABadValue(t *testing.T) {
 	missing := map[string]bool{}
 	for _, key := range keysWithValues() {
@@ -101,7 +101,7 @@ func TestReloadHasTheSameRules(t *testing.T) {
 		_, later := Reload(source(bad.Bad), Default())
 		got := slices.DeleteFunc(problemsOf(t, later), func(line string) bool { return strings.Contains(line, "cannot change at run time") })
 		want := problemsOf(t, atStart)
-		if len(got) < len(want) { // of a key there is one problem, here that it cannot change
+		if len(got) < len(want) { // a key has one problem, here that it cannot change
 			want = slices.DeleteFunc(want, func(line string) bool { return !slices.Contains(got, line) })
 		}
 		if !slices.Equal(got, want) || later == nil {
@@ -110,8 +110,8 @@ func TestReloadHasTheSameRules(t *testing.T) {
 	}
 }
 
-// keysWithValues returns the keys that have values, and where a key has a list of words or a map of values, with [] that of
-// its elements.
+// keysWithValues returns the keys that have values. For a key with a list of words or a map of values it adds one for
+// the elements, with [].
 func keysWithValues() (paths []string) {
 	for _, k := range keys() {
 		words := k.Type == reflect.TypeFor[[]string]()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A change is named by the fields in which the documents differ, tier by tier as long as they keep their names.
+// A change names the fields in which the documents differ, tier by tier as long as they keep their names.
 func TestChanged(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                                    nil,
@@ -35,7 +35,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A field that cannot change at run time is reported by name and line, together with everything else that is wrong.
+// A change of a field that needs a restart is reported by name and line, together with all other problems.
 func TestReload(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
@@ -81,7 +81,7 @@ func TestReload(t *testing.T) {
 			}
 		})
 	}
-	// A text that cannot be read is one problem, also over a running document that is far from the defaults.
+	// An unreadable text is one problem, even if the running document is far from the defaults.
 	running, _ := Profile(ProfileSMG)
 	_, err := Reload(source("a: ["), running)
 	if got := problemsOf(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "not YAML") {
@@ -89,7 +89,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A change that counts from the next start on is known by its key, and no other change is.
+// AtNextStart returns the changed keys that count only from the next start on.
 func TestAtNextStart(t *testing.T) {
 	changed := []string{"flows.weights", "flows.key", "limits.maxFlows"}
 	if got := AtNextStart(changed); !slices.Equal(got, []string{"limits.maxFlows"}) {
@@ -97,8 +97,8 @@ func TestAtNextStart(t *testing.T) {
 	}
 }
 
-// The keys of levels and their number stay at run time; weights, capacities and caps may change. A single level is the same as
-// flows.key, so a file may go from one to the other.
+// The keys of levels and their number cannot change at run time. Weights, capacities and caps can. A single level is
+// the same as flows.key, so a file may go from one to the other.
 func TestReloadOfLevels(t *testing.T) {
 	text := func(flows string) []byte {
 		return []byte("apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\nflows: " + flows)

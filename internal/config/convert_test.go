@@ -39,7 +39,7 @@ func TestDefaultsAgree(t *testing.T) {
 	}
 }
 
-// Every field is converted: a document in which everything is set differently arrives whole.
+// Every field is converted: a document that differs in every field arrives whole.
 func TestConvertEverything(t *testing.T) {
 	d, err := Decode([]byte(`
 fairRequestQueue: { totalCapacity: 50, flowCapacity: 5, queueTTL: 3s, capacityMode: shared, tierMode: weighted, promotionBudget: 0.25, topTier: fair, cursor: advance }
@@ -140,7 +140,7 @@ decisions: { sample: 0.25, sink: file, file: /d.json, maxFileBytes: 99999, expla
 	}
 }
 
-// smg 9.4: reservations for classes that nobody may use are held back from the others. Here they are not.
+// smg 9.4: SMG withholds reservations for unusable classes from the others. Weir does not.
 func TestDefectReservationsThatNobodyMayUse(t *testing.T) {
 	reserved := func(text string) string {
 		d, err := Load(source("profile: smg-priority\n" + text))
@@ -168,7 +168,7 @@ func TestDefectReservationsThatNobodyMayUse(t *testing.T) {
 	}
 }
 
-// Each word is the value of that name in the package that reads it.
+// Each word is the value of that name in its package.
 func TestWords(t *testing.T) {
 	read := func(d *Document) map[string]any {
 		cfg := d.FlowcontrolConfig()
@@ -197,7 +197,7 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}
-	// A class has an order of its own, or that of its flows.
+	// A class has its own order, or that of its flows.
 	d, err := Load(source("flows: { order: edf }\nclasses: [ { name: a, quantum: 1 }, { name: b, quantum: 1, order: wspt } ]"))
 	if classes := d.FlowcontrolConfig().Queue.Classes; err != nil || classes[0].Order != fairqueue.EDF || classes[1].Order != fairqueue.WSPT {
 		t.Errorf("%+v, %v", classes, err)

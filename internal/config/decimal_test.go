@@ -48,7 +48,7 @@ func TestDecimalErrors(t *testing.T) {
 	}
 }
 
-// The error for a flag with an invalid decimal says what is allowed, as for a file.
+// The error of a flag with an invalid decimal has the allowed values, as for a file.
 func TestDecimalSet(t *testing.T) {
 	for text, want := range map[string]string{
 		"many":       "must be a plain decimal number, such as 0.1",

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// source is a file with this text. It means the proposal's profile, unless it names one.
+// source is a file with this text. Without a profile it has the proposal's.
 func source(text string) Source {
 	if strings.Contains(text, "profile:") {
 		return Source{Text: []byte(text)}
@@ -40,7 +40,7 @@ func problemsOf(t *testing.T, err error) []string {
 	return lines
 }
 
-// Each document has one problem or several; all of them are reported, in the order of the lines.
+// Each document has one or several problems. All are reported, in the order of the lines.
 func TestDecodeProblems(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
@@ -180,7 +180,7 @@ func TestDecodeNothing(t *testing.T) {
 	}
 }
 
-// A listed tier changes only the fields that it gives; the rest is as in the profile.
+// A listed tier changes only its given fields. The rest is as in the profile.
 func TestTiersInPlace(t *testing.T) {
 	d, err := Decode([]byte("profile: smg-priority\ntiers: [ { name: bulk, queueSize: 10 }, ]"))
 	if err != nil {
@@ -197,7 +197,7 @@ func TestTiersInPlace(t *testing.T) {
 	}
 }
 
-// A tier that the profile lacks is a problem that names the line to add, and nothing but that is said.
+// A tier that the profile lacks is one problem, with the line to add, and the only one.
 func TestTiersOfOthers(t *testing.T) {
 	for text, want := range map[string]string{
 		"tiers: [ { name: gold } ]": `tiers[0].name: "gold": not a tier of the profile (critical, default, sheddable); ` +
@@ -216,7 +216,7 @@ func TestTiersOfOthers(t *testing.T) {
 	}
 }
 
-// With replaceTiers the list is the whole list; what the profile knows of a listed name stays.
+// With replaceTiers the list replaces the profile's tiers. A listed name keeps its values of the profile.
 func TestTiersWholeList(t *testing.T) {
 	d, err := Decode([]byte("replaceTiers: true\ntiers: [ { name: gold, minPriority: 5 }, { name: default }, { name: last, weight: 0.5 } ]"))
 	if err != nil {
@@ -245,7 +245,7 @@ func TestTiersOrder(t *testing.T) {
 	}
 }
 
-// Nested aliases that stand for a billion values end in a problem and not in a crash.
+// Nested aliases for a billion values give a problem and no crash.
 func TestDecodeAliasBomb(t *testing.T) {
 	text := "flows:\n  key: &k [" + strings.Repeat("model, ", 1000) + "]\nmodels:\n"
 	text += "- &m { name: a, targets: [" + strings.Repeat("{ name: x }, ", 1000) + "] }\n" + strings.Repeat("- *m\n", 1000)

@@ -64,7 +64,7 @@ other keys, and explains the columns.
 
 const docsHead = "\n| key | default | other profiles | meaning | why |\n|---|---|---|---|---|\n"
 
-// The pages are generated from the keys: their comments and their tags, and the profiles.
+// The pages are generated from the keys' comments and tags, and the profiles.
 func TestDocs(t *testing.T) {
 	p := newDocsPages(t)
 	var config, rare strings.Builder
@@ -101,7 +101,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// Every key has a comment. Every default has a reason, and so has every value of the profile recommended.
+// Every key has a comment. Every default has a reason, and every value of the profile recommended too.
 func TestDefaultsHaveReasons(t *testing.T) {
 	p := newDocsPages(t)
 	for _, k := range keys() {
@@ -124,7 +124,7 @@ func TestDefaultsHaveReasons(t *testing.T) {
 	}
 }
 
-// docsPages is what the pages say of the keys, by path.
+// docsPages is the text of the pages on the keys, by path.
 type docsPages struct {
 	documents       map[string]reflect.Value // by profile
 	meaning, reason map[string]string
@@ -177,7 +177,7 @@ func (p *docsPages) addReasons(node *yaml.Node, path string) {
 	}
 }
 
-// section writes a section with the keys below a path that have no page of their own.
+// section writes a section with the keys below a path, except for those with a page of their own.
 func (p *docsPages) section(b *strings.Builder, title, comment, path string) {
 	rows := p.rows(path, "")
 	if rows == "" {
@@ -190,7 +190,7 @@ func (p *docsPages) section(b *strings.Builder, title, comment, path string) {
 	b.WriteString(docsHead + rows)
 }
 
-// rows returns those of the keys of a page below a path, "" for those of the document itself or, on another page, all.
+// rows returns the rows of a page's keys below a path: for "" those of the document itself or, on another page, all.
 func (p *docsPages) rows(path, page string) string {
 	var b strings.Builder
 	for _, k := range keys() {
@@ -212,7 +212,7 @@ func (p *docsPages) row(k key) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", k.path, value, strings.Join(others, "<br>"), p.meaning[k.path], p.why(k))
 }
 
-// values returns the default of a key, and the profiles that have another.
+// values returns the default of a key, and the profiles with another one.
 func (p *docsPages) values(k key) (value string, others []string) {
 	text, byDefault := k.Tag.Lookup("default")
 	switch {
@@ -253,7 +253,7 @@ func (p *docsPages) why(k key) string {
 	return strings.Join(reasons, "<br>")
 }
 
-// list returns what the section of a list's elements says of the list.
+// list returns the text on a list in the section of its elements.
 func (p *docsPages) list(k key) string {
 	if k.Tag.Get("page") != "" {
 		return fmt.Sprintf("The keys of each element of `%s`. `weir config show --profile NAME` has those of a profile.", k.path)

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
-// With the profile dynamo-drr classes share by the tokens of prompts, whatever their answers may be: with equal quanta
-// prompts of 400 and of 100 tokens go one to four. Within a class the order wspt puts the short prompt first. A full queue
-// evicts nobody, and lets one in that fits.
+// With the profile dynamo-drr classes share by the tokens of prompts, whatever the lengths of their answers: with equal
+// quanta prompts of 400 and of 100 tokens go one to four. Within a class the order wspt puts the short prompt first. A
+// full queue evicts no request, and admits one that fits.
 func TestDynamoSharesByTokensOfPrompts(t *testing.T) {
 	d, err := Load(Source{Text: []byte("profile: dynamo-drr\nfairRequestQueue: { totalCapacity: 104, flowCapacity: 104 }\n" +
 		"classes: [ { name: long, quantum: 400 }, { name: short, quantum: 400, order: wspt } ]")})
@@ -65,7 +65,7 @@ func TestDynamoSharesByTokensOfPrompts(t *testing.T) {
 	if len(order) < 4 || order[0] != 10 || order[1] != 30 || order[2] != 50 || order[3] != 90 {
 		t.Errorf("wspt: %v", order)
 	}
-	// 180 tokens are those of the four shortest.
+	// The four shortest prompts have 180 tokens.
 	if got := int64(short-4)*100 + 180 - int64(long)*400; got < -800 || got > 800 {
 		t.Errorf("%d prompts of 400 tokens and %d others: not the same tokens", long, short)
 	}
@@ -77,7 +77,7 @@ func TestDynamoSharesByTokensOfPrompts(t *testing.T) {
 	}
 }
 
-// A class has the order of the flows unless it names one; so has a tier without classes.
+// A class without an order has that of the flows. The same goes for a tier without classes.
 func TestOrderOfClasses(t *testing.T) {
 	d, err := Load(Source{Text: []byte("flows: { order: edf }\nclasses: [ { name: a, quantum: 1 }, " +
 		"{ name: b, quantum: 1, order: fcfs }, { name: c, quantum: 1, order: wspt } ]")})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A flag that is given changes its key, and what follows from it, as a line of the file would; the others change nothing.
+// A given flag changes its key and its derived values, like a line of the file. The others change nothing.
 func TestFlags(t *testing.T) {
 	from, err := Profile(ProfileRecommended)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The configurations of other endpoint pickers are refused, and each of their keys comes with what to write instead.
+// The configurations of other endpoint pickers are refused, and the message has a replacement for each of their keys.
 func TestForeignConfigurationIsRefused(t *testing.T) {
 	const file = `apiVersion: %s
 kind: EndpointPickerConfig
@@ -45,7 +45,7 @@ requestHandler: {}
 	}
 }
 
-// A document of Weir's own that has one of their keys by mistake is read as Weir's.
+// A document of Weir's own with a foreign key is read as Weir's.
 func TestForeignKeyInOurDocument(t *testing.T) {
 	_, err := Load(source("apiVersion: weir.dev/v1alpha1\nplugins: []\n"))
 	if err == nil || !strings.Contains(err.Error(), "plugins: unknown field") {

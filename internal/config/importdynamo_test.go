@@ -9,7 +9,7 @@ import (
 
 var dynamoSections = []reflect.Type{reflect.TypeFor[dynamoFile](), reflect.TypeFor[dynamoBucket](), reflect.TypeFor[dynamoClass]()}
 
-// Every field of Dynamo's file arrives as the key that stands for it.
+// Every field of Dynamo's file becomes its key.
 func TestImportDynamoConvertsEveryField(t *testing.T) {
 	text := contents(t, "testdata", "dynamo", "families.yaml")
 	wantNamed(t, "testdata/dynamo/families.yaml", text+"models", dynamoSections...)
@@ -34,7 +34,7 @@ func TestImportDynamoConvertsEveryField(t *testing.T) {
 	}
 }
 
-// A file that Dynamo rejects gets an error with its path in Dynamo's file, its value and what is allowed.
+// A file that Dynamo rejects gets an error with its path in Dynamo's file, its value and the allowed values.
 func TestImportDynamoProblems(t *testing.T) {
 	const head = "default_policy_family: std\nuncached_isl_buckets: [ { min_tokens: 0, bucket: cached }, { min_tokens: 64, bucket: uncached } ]\npolicy_classes:\n"
 	const cells = "- { name: a, policy_family: std, cache_bucket: cached, quantum: 1 }\n- { name: b, policy_family: std, cache_bucket: uncached, quantum: 1 }\n"

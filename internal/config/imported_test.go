@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The contents of LiteLLM's file arrive: engines with their slots and models, models with weights, aliases, shares and limits.
+// The contents of LiteLLM's file become keys: engines with their slots and models, models with weights, aliases, shares
+// and limits.
 func TestImportLiteLLMConverts(t *testing.T) {
 	im, err := ImportLiteLLM([]byte(contents(t, "testdata", "litellm", "team.yaml")))
 	if err != nil {
@@ -41,7 +42,7 @@ func TestImportLiteLLMConverts(t *testing.T) {
 	}
 }
 
-// A value that cannot be converted is an error that names it and its place; nothing panics.
+// A value without a conversion is an error with its name and place. No file causes a panic.
 func TestImportsRefuse(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "must be a mapping with model_list",
@@ -94,8 +95,8 @@ func TestImportsRefuse(t *testing.T) {
 	}
 }
 
-// YAML that other readers take is taken: merged mappings, sections in any order, booleans in any spelling. YAML that contains
-// itself ends as an error that is small.
+// The import accepts all YAML that other readers accept: merged mappings, sections in any order, booleans in any
+// spelling. YAML that contains itself gives a short error.
 func TestImportsReadYAML(t *testing.T) {
 	im, err := ImportLiteLLM([]byte(`
 router_settings: { model_group_alias: { gpt-4: chat } }

@@ -46,8 +46,7 @@ func contents(t testing.TB, path ...string) string {
 	return string(text)
 }
 
-// wantReadsBack fails the test unless a document is valid and the same when it is read from its own text. It returns
-// that text.
+// wantReadsBack checks that a document is valid, and the same after reading its own text. It returns that text.
 func wantReadsBack(t *testing.T, d Document) string {
 	t.Helper()
 	written, err := d.MarshalOverlay()
@@ -61,7 +60,7 @@ func wantReadsBack(t *testing.T, d Document) string {
 	return string(written)
 }
 
-// wantProblems reads each text, which has these problems and no others, in any order.
+// wantProblems reads each text, which has exactly these problems, in any order.
 func wantProblems(t *testing.T, read func([]byte) (Imported, error), texts map[string][]string) {
 	t.Helper()
 	for text, want := range texts {
@@ -75,7 +74,7 @@ func wantProblems(t *testing.T, read func([]byte) (Imported, error), texts map[s
 	}
 }
 
-// wantNamed fails the test unless a text has each field of another system's file.
+// wantNamed checks that a text has each field of another system's file.
 func wantNamed(t *testing.T, in, text string, sections ...reflect.Type) {
 	t.Helper()
 	for _, section := range sections {

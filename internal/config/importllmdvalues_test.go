@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Keys of their values of which nothing is made have a note each, whatever their value is, and so has a flag that is given
-// twice; what stands beside them is converted.
+// Keys of their values without an effect have a note each, whatever their value is, and so has a duplicate flag. The
+// keys beside them are converted.
 func TestImportLLMDNotesWhatItLeavesOut(t *testing.T) {
 	for text, want := range map[string][]string{
 		"inferenceExtension: { tracing: { enabled: true, otelExporterEndpoint: 'http://c:4317', serviceName: epp, image: { tag: a }, sampling: { rate: 1 } } }": {
@@ -44,7 +44,7 @@ func TestImportLLMDNotesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// A text is no boolean, since a template takes any text as true, and the name of a flag is a single word.
+// A text is not a boolean, since a template takes any text as true. The name of a flag is a single word.
 func TestImportLLMDRefusesTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"inferenceExtension: { sidecar: { enabled: 'true', name: envoy } }":  `inferenceExtension.sidecar.enabled: "true": must be true or false, without quotes`,

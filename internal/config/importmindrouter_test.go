@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The values of MindRouter's document are the profile's, and other ones arrive as the keys that stand for them. No variable goes
-// unmentioned, and no value of one that is none of the scheduler's is printed.
+// The values of MindRouter's document are the profile's, and other values become their keys. Every variable is
+// mentioned, and no value of a variable outside the scheduler is printed.
 func TestImportMindRouterConverts(t *testing.T) {
 	profile, err := Profile(ProfileMindRouter)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestImportMindRouterConverts(t *testing.T) {
 	}
 }
 
-// Every problem is named with its variable, its value and its line.
+// Every problem has its variable, its value and its line.
 func TestImportMindRouterProblems(t *testing.T) {
 	wantProblems(t, ImportMindRouter, map[string][]string{
 		"SCHEDULER_DEPRIORITIZE_THRESHOLD=0.4\n":                       {`SCHEDULER_DEPRIORITIZE_THRESHOLD: "0.4": must be from 0.5 to 1 (line 1)`},

@@ -29,8 +29,7 @@ func has(notes []string, text string) bool {
 	return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, text) })
 }
 
-// A field that a file does not give keeps its default, class by class; the capacities of the queue follow
-// the sizes of the tiers.
+// A missing field keeps its default, class by class. The capacities of the queue follow the sizes of the tiers.
 func TestImportSMG(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing": {"", ""},
@@ -78,7 +77,7 @@ func TestImportSMG(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := test.want
 			if strings.Contains(want, "tiers:") {
-				want = "replaceTiers: true\n" + want // and so every tier is listed
+				want = "replaceTiers: true\n" + want // so every tier is listed
 			}
 			if got, _ := imported(t, test.text); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -87,7 +86,7 @@ func TestImportSMG(t *testing.T) {
 	}
 }
 
-// The notes say what is ignored, what differs and what to consider.
+// The notes have the ignored values, the differences and the advice.
 func TestImportSMGNotes(t *testing.T) {
 	_, notes := imported(t, strings.Join([]string{
 		"priority_scheduler:",

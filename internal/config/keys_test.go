@@ -15,8 +15,8 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Every field of the configurations of the packages is set by a key, except those that the wiring or other keys decide;
-// and every key sets a field that exists, except those that only this package and the wiring read.
+// A key sets every field of the packages' configurations, except for the fields that the wiring or other keys decide.
+// Every key sets an existing field, except for the keys that only this package and the wiring read.
 func TestEveryFieldHasItsKey(t *testing.T) {
 	for part, of := range map[string]struct {
 		config  reflect.Type
@@ -54,8 +54,8 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 	}
 }
 
-// A key stands in one place: no other line of the package names the field that declares it, except for the rules that
-// relate it to other keys.
+// A key stands in one place: no other line of the package names its field, except for the rules that relate it to other
+// keys.
 func TestAKeyIsOnePlace(t *testing.T) {
 	named := map[string]bool{}
 	for _, file := range goFiles(t) {
@@ -111,8 +111,8 @@ func fieldsOf(config reflect.Type, at invalid.Path) []string {
 	}
 }
 
-// Keys of maps may be anything, even something that looks like a path. Other keys are named without the section if both
-// are in the same one.
+// Keys of maps may be anything, even a text like a path. Other keys are named without the section if both are in the
+// same one.
 func TestInKeys(t *testing.T) {
 	d := Default()
 	d.Flows.Capacities = map[string]int64{"a].b[0": 5}
@@ -129,7 +129,7 @@ func TestInKeys(t *testing.T) {
 	}
 }
 
-// A given value is never mistaken for the "not given" of a package.
+// A given value is never mistaken for a package's "not given".
 func TestGiven(t *testing.T) {
 	value := func(n int64) *int64 { return &n }
 	for _, test := range []struct {

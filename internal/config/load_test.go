@@ -10,8 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/golden"
 )
 
-// The profiles in full: what `weir config show --profile NAME` prints. Each is valid, and reading it back changes
-// nothing.
+// The full profiles, as `weir config show --profile NAME` prints them. Each is valid and reads back unchanged.
 func TestProfilesGolden(t *testing.T) {
 	for _, name := range Profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +104,7 @@ func TestLoadReportsEverything(t *testing.T) {
 	}
 }
 
-// A value that nobody wrote is said to be the default of the profile.
+// The message of a value from the profile says that it is the profile's default.
 func TestProblemsOfDefaults(t *testing.T) {
 	const advice = "; to keep n batch slots busy, set watermarkPerBackend, lowerBoundPerBackend and upperBoundPerBackend all to n"
 	for text, want := range map[string][]string{
@@ -122,7 +121,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 			`criticality.default: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
 			`criticality.maxClass: "default" (the default of profile smg-priority): must be one of Critical, Standard, Sheddable, gold`,
 		},
-		"profile: none\nfairRequestQueue: { totalCapacity: 50 }": { // the profile is what is wrong first of all
+		"profile: none\nfairRequestQueue: { totalCapacity: 50 }": { // the wrong profile comes first
 			`profile: "none": must be one of wfq, recommended, dynamo-drr, smg-priority, mindrouter-fairshare (line 1)`,
 		},
 	} {
@@ -131,7 +130,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 			t.Errorf("%s:\ngot  %q\nwant %q", text, got, want)
 		}
 	}
-	// Flags are not lines of the file: a value from a flag is the default only if it equals it.
+	// Flags have no line in the file: a value from a flag is the default only if it equals it.
 	for capacity, want := range map[int64]string{
 		60:  "fairRequestQueue.flowCapacity: 60 (from a flag): must be at most totalCapacity (50)",
 		100: "fairRequestQueue.flowCapacity: 100 (the default of profile wfq): must be at most totalCapacity (50)",
@@ -145,7 +144,7 @@ func TestProblemsOfDefaults(t *testing.T) {
 	}
 }
 
-// A value from a flag is said to be one, and does not have the line of the file's value that it overrides.
+// The message of a value from a flag says so, and does not have the line of the overridden value.
 func TestProblemsOfFlags(t *testing.T) {
 	for text, want := range map[string][]string{
 		"fairRequestQueue: { queueTTL: 5s, totalCapacity: 0 }": {
@@ -168,7 +167,7 @@ func TestProblemsOfFlags(t *testing.T) {
 	}
 }
 
-// A whole number that is too large is reported as such.
+// The message of a whole number that is too large says so.
 func TestNumbersTooLarge(t *testing.T) {
 	for _, number := range []string{"99999999999999999999", "9223372036854775808", "-9223372036854775809"} {
 		_, err := Load(source("requestQueueController: { watermarkPerBackend: " + number + " }"))
@@ -179,8 +178,8 @@ func TestNumbersTooLarge(t *testing.T) {
 	}
 }
 
-// A tier that the file changes is named, and one of a whole list has its place in it, each with its own line in the
-// file; so has a tier that the profile lacks, or that comes twice. Other keys that a message names go by the same rule.
+// Messages have the name of a changed tier, or its place in a whole list, with its line in the file. The same goes for
+// a tier that the profile lacks, for a duplicate, and for other keys in a message.
 func TestTierProblemsHaveTheirLines(t *testing.T) {
 	for text, want := range map[string][]string{
 		"tiers:\n- { name: default, weight: 0 }\n- { name: sheddable, queueSize: many }": {
@@ -205,7 +204,7 @@ func TestTierProblemsHaveTheirLines(t *testing.T) {
 	}
 }
 
-// A configuration that names no profile has recommended, whatever else is in it.
+// A configuration without a profile has recommended, whatever else it has.
 func TestDefaultProfile(t *testing.T) {
 	recommended, err := Profile(ProfileRecommended)
 	if err != nil {
@@ -221,7 +220,7 @@ func TestDefaultProfile(t *testing.T) {
 	}
 }
 
-// A layer that names the watermark and not a bound derives that bound from it, whatever the profile's bounds are.
+// A layer with a watermark and without a bound derives the bound from it, whatever the profile's bounds are.
 func TestLoneWatermark(t *testing.T) {
 	type bounds struct{ lower, upper *int64 }
 	const key = "requestQueueController"
@@ -254,8 +253,7 @@ func TestLoneWatermark(t *testing.T) {
 	}
 }
 
-// The profile's quantum is one of tokens: where a file charges requests otherwise, or knows no flows, there is none. One
-// that the file states stays.
+// The profile's quantum is in tokens: a file with other costs, or without flows, has none. A quantum in the file stays.
 func TestTheProfilesQuantumIsOfTokens(t *testing.T) {
 	for text, want := range map[string]int64{
 		"profile: recommended": 20_000, "cost: tokens": 20_000, "cost: requests": 0, "flows: { discipline: none }": 0,
@@ -269,7 +267,7 @@ func TestTheProfilesQuantumIsOfTokens(t *testing.T) {
 	}
 }
 
-// The default of minDrain is at most the drainWindow; one that somebody writes is not changed.
+// The default of minDrain is at most the drainWindow. A given value stays.
 func TestMinDrainFollowsTheWindow(t *testing.T) {
 	for text, want := range map[string]string{
 		"drainWindow: 2s": "2s", "drainWindow: 0s": "0s", "drainWindow: 1m": "5s", "minDrain: 1s, drainWindow: 2s": "1s",
@@ -291,7 +289,7 @@ func TestMinDrainFollowsTheWindow(t *testing.T) {
 	}
 }
 
-// A totalCapacity that is stated alone lowers the profile's flowCapacity.
+// A totalCapacity without a flowCapacity lowers the profile's flowCapacity.
 func TestFlowCapacityFollows(t *testing.T) {
 	for text, want := range map[string]int64{
 		"totalCapacity: 500": 500, "totalCapacity: 5000": 1000, "totalCapacity: 500, flowCapacity: 20": 20, "flowCapacity: 20": 20,
@@ -308,7 +306,7 @@ func TestFlowCapacityFollows(t *testing.T) {
 	}
 }
 
-// A key in another section, by another word, or of Envoy's file has one problem, with a hint.
+// A key in the wrong section, with another spelling, or from Envoy's file has one problem, with a hint.
 func TestMisplacedKeys(t *testing.T) {
 	for text, want := range map[string]string{
 		"slotsPerBackend: 8": "slotsPerBackend: unknown field (did you mean requestQueueController.slotsPerBackend?) (line 1)",

@@ -15,15 +15,15 @@ import (
 	"github.com/weir-epp/weir/internal/golden"
 )
 
-// relative lists the keys of which not every value in the range is right, whatever other keys have.
+// relative lists the keys whose range depends on other keys.
 var relative = []string{
 	"requestQueueController.lowerBoundTokensPerBackend", "requestQueueController.upperBoundTokensPerBackend", "flows.discipline", "tenantPolicies[].quota.tokens", "roles[].quota.tokens",
 	"policyClass.uncachedBuckets[].minTokens", "policyClass.byModel[].uncachedBuckets[].minTokens", "classes[].busyRatio",
 }
 
-// The comment of every number and duration states its range, which is the one that its package demands: the last value
-// at each end is accepted, and the one beyond it is refused. The comment of every word lists the words, and another one
-// is refused. testdata/ranges.yaml has what the operator reads.
+// The comment of every number and duration has its range, which is its package's: the last value at each end is
+// accepted, and the next one beyond is refused. The comment of every word lists the words, and another one is refused.
+// testdata/ranges.yaml has the messages.
 func TestRanges(t *testing.T) {
 	p := newDocsPages(t)
 	var refused []badKey
@@ -77,7 +77,7 @@ func (k key) isNumber() bool {
 
 var ranges = []struct {
 	text      *regexp.Regexp
-	inclusive []bool // of the bounds that it names, the lower one first
+	inclusive []bool // of two named bounds, the lower one first
 }{
 	{regexp.MustCompile(`(?i)\bfrom (\S+(?: watermark)?)(?: \(none\))? to (\S+?)[.,;]?(?: |$)`), []bool{true, true}},
 	{regexp.MustCompile(`(?i)\babove (\S+?) and below (\S+?)[.;]`), []bool{false, false}},
@@ -86,8 +86,7 @@ var ranges = []struct {
 	{regexp.MustCompile(`(?i)\bat least (\S+?)(?:[.;]| and)`), []bool{true}},
 }
 
-// rangeIn returns the values just beyond the numbers that the comment of a number names as its range, and the last ones
-// that are allowed.
+// rangeIn returns the values just beyond the range in the comment of a number, and its last allowed values.
 func (k key) rangeIn(comment string) (bad, right []string) {
 	if !k.isNumber() {
 		return nil, nil
@@ -120,7 +119,7 @@ func (k key) rangeIn(comment string) (bad, right []string) {
 	return bad, right
 }
 
-// elementNames names the elements of lists, for a problem of a key in them to be the only one.
+// elementNames names the elements of lists, so that the problem of a key in them is the only one.
 var elementNames = strings.NewReplacer("tiers: [ { ", "tiers: [ { name: default, ",
 	"classes: [ { ", "classes: [ { name: c, ", "levels: [ { ", "levels: [ { key: [model], ", "uncachedBuckets: [ { ", "uncachedBuckets: [ { bucket: b, ", "models: [ { ", "models: [ { name: m, ", "targets: [ { ", "targets: [ { name: t, ",
 	"status: { any", "status: { shed")
@@ -130,7 +129,7 @@ func (k key) file(value string) string {
 	return elementNames.Replace(withValue(k.pattern(), value))
 }
 
-// pattern returns the path of the values of the key: of those in it, if it is a map.
+// pattern returns the path of the values of the key: of its elements, if it is a map.
 func (k key) pattern() string {
 	if k.Type.Kind() == reflect.Map {
 		return k.path + "[]"
@@ -140,7 +139,7 @@ func (k key) pattern() string {
 
 var place = regexp.MustCompile(`\[(\d|default)\]|\.any|\.shed`)
 
-// problemsAt returns the problems of a file that are those of the values of a key.
+// problemsAt returns the problems of a file in the values of a key.
 func problemsAt(file, key string) []Problem {
 	_, err := Load(source(file))
 	problems, _ := err.(Problems) //nolint:errorlint // Load returns no other

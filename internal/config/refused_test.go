@@ -20,13 +20,13 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A problem that only a running controller can find, since it depends on its waiters, is told in the document's keys, too.
+// A problem that depends on the waiters of a running controller is reported by the document's keys, too.
 func TestRefusedByARunningController(t *testing.T) {
 	scheduler, err := scheduling.New(scheduling.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A generation of tiers has names that no other one has.
+	// Each generation of tiers has its own names.
 	generation := func(name string) *Document {
 		text := "requestQueueController: { enqueueAll: true }\nfairRequestQueue: { capacityMode: shared }\nreplaceTiers: true\ntiers:\n"
 		for i := range 32 {
@@ -73,7 +73,7 @@ func TestRefusedByARunningController(t *testing.T) {
 	}
 }
 
-// No message of the packages that decide names a key: they know their own fields, and only this package knows the
+// Messages of the deciding packages name no key: these packages know their own fields, and only this package knows the
 // document.
 func TestPackagesKnowNoKeys(t *testing.T) {
 	for _, name := range []string{"dispatch", "estimate", "fairqueue", "flowcontrol", "scheduling", "stock"} {

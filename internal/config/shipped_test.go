@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The configuration for the shipped Envoys is valid, and gives them fallbacks to try.
+// The configuration for the shipped Envoys is valid, and gives them fallbacks.
 func TestShippedFileForEnvoy(t *testing.T) {
 	const file = "../../config/weir.yaml"
 	text, err := os.ReadFile(file)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// slotsPerBackend is a number or the word unbounded, which survives being written, and is warned about once.
+// slotsPerBackend is a number or the word unbounded. The word reads back, and gets one warning.
 func TestUnboundedSlots(t *testing.T) {
 	for _, profile := range []string{"recommended", "wfq", "dynamo-drr", "smg-priority"} {
 		d, err := Load(source("profile: " + profile + "\nrequestQueueController: { slotsPerBackend: unbounded }"))
@@ -36,7 +36,7 @@ func TestUnboundedSlots(t *testing.T) {
 	}
 }
 
-// With slotsPerBackend auto the bounds follow the engines, unless numbers are stated, which are kept.
+// With slotsPerBackend auto the bounds follow the engines. Given numbers stay.
 func TestAutomaticSlots(t *testing.T) {
 	for text, want := range map[string]struct {
 		follow bool
@@ -84,8 +84,8 @@ func TestAutomaticSlots(t *testing.T) {
 	}
 }
 
-// With recommended nobody sets slots: auto is its default. A watermark or a bound that a file or a flag states is kept, also
-// where it is the number of the profile, and nothing warns of the auto that it replaces.
+// With recommended the default of slots is auto. A watermark or a bound in a file or a flag stays, even the profile's
+// own number, and no warning mentions the replaced auto.
 func TestRecommendedFindsTheSlots(t *testing.T) {
 	d, err := Load(source("profile: recommended"))
 	if cfg := d.FlowcontrolConfig().Stock; err != nil || !cfg.Follow {
@@ -128,7 +128,7 @@ func TestRecommendedFindsTheSlots(t *testing.T) {
 	}
 }
 
-// Where something else makes requests wait, or nothing would without it, there is no warning.
+// There is no warning if requests wait for another reason, or if nothing would wait without it.
 func TestUnboundedIsWarnedAboutWhereNothingWaits(t *testing.T) {
 	for _, more := range []string{"watermarkTokensPerBackend: 1000", "enabled: false"} {
 		d, err := Load(source("profile: recommended\nrequestQueueController: { slotsPerBackend: unbounded, " + more + " }"))

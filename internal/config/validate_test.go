@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Each change of the defaults causes exactly the problems beside it.
+// Each change of the defaults causes exactly the listed problems.
 func TestValidate(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Document)
@@ -135,7 +135,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// If the model is the only source, nobody has an identity, and all would share one flow.
+// If the model is the only source, no request has an identity, and all would share one flow.
 func TestAnonymousNeedsOthers(t *testing.T) {
 	const want = `flows.anonymous: "shared": needs another source in key than model: no request would have an identity`
 	if _, err := Load(source("flows: { anonymous: shared }")); err == nil || !strings.Contains(err.Error(), want) {
@@ -143,7 +143,7 @@ func TestAnonymousNeedsOthers(t *testing.T) {
 	}
 }
 
-// Warnings are about what is allowed but hardly intended, and about what is configured but has no effect.
+// Warnings are about allowed but unlikely values, and about keys without effect.
 func TestWarnings(t *testing.T) {
 	const setSlots = "to keep n batch slots busy (vLLM: --max-num-seqs n), set slotsPerBackend to n"
 	const byTTL = "requests are ordered by the end of their TTL, that is first come, first served, since " +

@@ -39,7 +39,7 @@ func TestNamesThatMatchNoFlowAreWarnedAbout(t *testing.T) {
 	}
 }
 
-// A tenant's class above its own maxClass is never given.
+// A tenant never gets a class above its own maxClass.
 func TestClassAboveTheMaximumIsWarnedAbout(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"{ a: { class: critical, maxClass: default } }", "tenantPolicies.a"},

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Prompts have as many keys in common as full KiB of the text that their hashes stand for.
+// Prompts have as many common keys as full KiB of text behind their hashes.
 func TestKeysOfPrompts(t *testing.T) {
 	engines := []prefix.Endpoint{{ID: 0, Key: "0", Ready: true}}
 	common := func(a, b []uint64) int {
@@ -77,7 +77,7 @@ func TestKeysAreThoseOfBodies(t *testing.T) {
 	}
 }
 
-// hashes are so many, of which those from the differs-th on (0: none) are others.
+// hashes returns n hashes; from number differs on (0: never) they are different ones.
 func hashes(n, differs int) []uint64 {
 	list := make([]uint64, n)
 	for i := range list {
@@ -89,7 +89,8 @@ func hashes(n, differs int) []uint64 {
 	return list
 }
 
-// With affinity a prompt goes where its beginning was, however often others go elsewhere meanwhile; without, it does not.
+// With affinity a prompt goes to the endpoint of its beginning, however many others go elsewhere meanwhile. Without
+// affinity it does not.
 func TestPromptsFindTheirEngine(t *testing.T) {
 	for affinity, want := range map[string]bool{"off": false, "prefix": true} {
 		r := shipped(t, "zipf", affinity+"-64")
@@ -113,8 +114,8 @@ func withAffinity(t *testing.T, name, mode string) config.Document {
 	return d
 }
 
-// The index is told what engines have reported, and forgets prompts that were preempted: it has those of the answered
-// requests, all different here, and no other.
+// The index gets the engines' reports and drops preempted prompts: it has the prompts of the answered requests, which
+// are all different, and no others.
 func TestIndexIsToldTheEnd(t *testing.T) {
 	w := readWorkload(t, "tiers")
 	w.BlockTokens = 512

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The first is the engine with the earliest time, and of several the one with the least number.
+// The first engine is the one with the earliest time, among equals the one with the least number.
 func TestAgenda(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 5))
 	const engines = 9

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// compare asks what a configuration would have made of a recording.
+// compare returns the prediction of a recording under a configuration.
 func compare(t *testing.T, h *recording.History, clients Clients, d config.Document) (*Comparison, map[string]FlowChange) {
 	t.Helper()
 	c, err := Compare(&CompareOptions{
@@ -28,7 +28,7 @@ func compare(t *testing.T, h *recording.History, clients Clients, d config.Docum
 	return c, flows
 }
 
-// later returns a recording that was made by a clock of our days, as those of epp are.
+// later returns a recording with a clock of the present, like epp's.
 func later(h *recording.History) *recording.History {
 	const by = 55 * 365 * 24 * time.Hour
 	moved := *h
@@ -56,9 +56,9 @@ func later(h *recording.History) *recording.History {
 	return &moved
 }
 
-// A weight is predicted from a recording without it, and compared with a run that has it: shares within 2 points and median
-// waits within 5 %, whenever the recording was made. Clients in closed loops are recognised, and send more where they are
-// served faster.
+// A weight is predicted from a recording without it, and compared with a run with it: shares within 2 points and median
+// waits within 5 %, whenever the recording was made. Clients in closed loops are recognised, and send more when they
+// are served faster.
 func TestAWeightIsPredicted(t *testing.T) {
 	_, h := recordingOf(t, "loops", "small", false)
 	_, truth := recordingOf(t, "loops", "three", false)
@@ -88,7 +88,7 @@ func TestAWeightIsPredicted(t *testing.T) {
 	}
 }
 
-// Arrivals at random are no closed loop, whether engines keep up or not, nor are those that a full queue rejects.
+// Random arrivals are no closed loop, whether engines keep up or not. Neither are arrivals rejected by a full queue.
 func TestOpenArrivalsAreNoLoop(t *testing.T) {
 	for _, workload := range []string{"weights", "groups", "tiers", "crowd"} {
 		_, h := recordingOf(t, workload, "small", false)
@@ -131,8 +131,8 @@ func loopOf(clients int, phases ...[2]int) *recording.History {
 	return h
 }
 
-// Each client of a loop is found once, and its pauses; after a longer pause it begins anew. It goes on until the recording's
-// end if it did not stop before.
+// Each client of a loop is found once, with its pauses. After a longer pause it is a new client. It goes on until the
+// recording's end unless it stopped before.
 func TestClientsOfALoop(t *testing.T) {
 	h := loopOf(4, [2]int{0, 3060}, [2]int{20_000, 23_060})
 	last := h.Visits[len(h.Visits)-3:] // they run on when the recording ends
@@ -164,8 +164,8 @@ func TestClientsOfALoop(t *testing.T) {
 	}
 }
 
-// The figures are those within the time of the recording, with what requests had waited before it, and without those that
-// ran already.
+// The figures cover the time of the recording. They include earlier waits of its requests, and exclude requests already
+// running at its start.
 func TestFiguresAreOfTheTimeOfTheRecording(t *testing.T) {
 	v, ran := &recording.Visit{Waited: 2 * time.Second}, &recording.Visit{Running: true}
 	h := &recording.History{From: epoch, To: epoch.Add(10 * time.Second), Visits: []*recording.Visit{v, ran}}
@@ -183,8 +183,8 @@ func TestFiguresAreOfTheTimeOfTheRecording(t *testing.T) {
 	}
 }
 
-// The configuration may change within a recording: the error is that of all its configurations, and none of them is the
-// recorded one.
+// The configuration may change within a recording. The error is that of all its configurations, and none of them counts
+// as the recorded one.
 func TestAConfigurationThatChangedInTheRecording(t *testing.T) {
 	_, h := recordingOf(t, "loops", "three", false)
 	small := readConfig(t, "small")
@@ -198,7 +198,8 @@ func TestAConfigurationThatChangedInTheRecording(t *testing.T) {
 	}
 }
 
-// Weir sees the end of an answer some milliseconds after its client, which may have sent the next request: that is one client.
+// Weir sees the end of an answer some milliseconds after its client, which may already have sent the next request: that
+// is one client.
 func TestTheNextRequestMayComeBeforeTheEnd(t *testing.T) {
 	h := loopOf(4, [2]int{0, 3060})
 	for _, v := range h.Visits {
@@ -236,7 +237,7 @@ func TestClientsTakeTurns(t *testing.T) {
 	}
 }
 
-// A request that did not run takes the time of one of its flow, model and size, and only without one that of another.
+// A request that did not run takes the time of one of its flow, model and size, or else that of another request.
 func TestTimesOfSimilarRequests(t *testing.T) {
 	h := &recording.History{From: epoch}
 	add := func(flow string, cost int, took time.Duration) {
@@ -289,7 +290,8 @@ func TestTheErrorIsThatOfTheWorstFlow(t *testing.T) {
 	}
 }
 
-// A tier that a configuration lacks is named, and so is a change of the unit. Flows beyond the wanted ones are one.
+// The error names a tier that a configuration lacks, and a change of the unit. Flows beyond the requested ones are one
+// row.
 func TestNotesOfAComparison(t *testing.T) {
 	_, h := recordingOf(t, "tiers", "preempt", false)
 	d := readConfig(t, "small")

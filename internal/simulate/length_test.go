@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// No length is longer than the most that its text allows, which is less than MaxTokens for a short mean.
+// No length exceeds the maximum of its text, which is less than MaxTokens for a short mean.
 func TestMostOfLengths(t *testing.T) {
 	for text, want := range map[string]int{
 		"500": 500, "100..900": 900, "~300..4000": 4000, "~300": 13_500, "~3000000": MaxTokens, "~300..4000000": 13_500,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A median of runs has each figure's own median; of one run it is that run.
+// The median of several runs has the median of each figure. That of one run is the run.
 func TestMedianOfRuns(t *testing.T) {
 	run := func(answered int, hits, ttft float64, rejected map[string]int) *Report {
 		f := Figures{Requests: 10, Answered: answered, HitPercent: hits, TTFT: Times{Mean: ttft, P99: 2 * ttft}, Rejected: rejected}

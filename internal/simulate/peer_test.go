@@ -8,9 +8,10 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// Without a queue, and with first tokens, no other router's formula has a mean time to first token that Weir exceeds by half; and
-// none is twice as good as the profile recommended as it is shipped, which sees no first tokens: but for prompts of very different
-// lengths, of which that says most. The page has the same of Mooncake's trace.
+// Without a queue, and with first tokens, Weir's mean time to first token is at most half above that of any other
+// router's formula. As it is shipped, without first tokens, the profile recommended is less than twice as slow as any,
+// except for prompts of very different lengths: there first tokens tell most. The page has the same for Mooncake's
+// trace.
 func TestNoRouterIsMuchBetter(t *testing.T) {
 	without, err := config.Load(config.Source{Text: []byte(`profile: recommended
 requestQueueController: { enabled: false, slotsPerBackend: 64 }
@@ -52,7 +53,7 @@ scheduling: { affinity: off }
 	}
 }
 
-// Another router sends a request where its formula says, and its counts are 0 once all requests have ended.
+// Another router sends a request by its formula, and its counts are 0 once all requests have ended.
 func TestPeersCount(t *testing.T) {
 	w := readWorkload(t, "groups")
 	for i := range Peers {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
-// recordingOf simulates a workload and returns the report with what a recording of it says.
+// recordingOf simulates a workload and returns the report with the data of its recording.
 func recordingOf(t *testing.T, workload, config string, firstTokens bool) (*Report, *recording.History) {
 	t.Helper()
 	w := readWorkload(t, workload)
@@ -34,7 +34,7 @@ func recordingOf(t *testing.T, workload, config string, firstTokens bool) (*Repo
 	return r, h
 }
 
-// A recording tells what happened, and its arrivals under its own configuration come to the same again.
+// A recording has the course of events. Its arrivals under its own configuration give the same again.
 func TestARecordingUnderItsOwnConfiguration(t *testing.T) {
 	for _, c := range []struct{ workload, config string }{{"weights", "small"}, {"groups", "small"}, {"tiers", "preempt"}, {"crowd", "auto"}} {
 		was, h := recordingOf(t, c.workload, c.config, true)
@@ -58,7 +58,7 @@ func TestARecordingUnderItsOwnConfiguration(t *testing.T) {
 	}
 }
 
-// Under another configuration the same arrivals fare as that configuration says.
+// Under another configuration the same arrivals have that configuration's results.
 func TestARecordingUnderAnotherConfiguration(t *testing.T) {
 	was, h := recordingOf(t, "weights", "small", true)
 	open := readConfig(t, "open")
@@ -69,7 +69,7 @@ func TestARecordingUnderAnotherConfiguration(t *testing.T) {
 	if got.All.Answered != was.All.Requests || got.All.Wait.Max != 0 {
 		t.Errorf("without a queue: %+v, want all %d answered at once", got.All, was.All.Requests)
 	}
-	// A queue with room for few rejects most of those that waited long.
+	// A small queue rejects most requests with long waits.
 	small := readConfig(t, "small")
 	small.FairRequestQueue.TotalCapacity, small.FairRequestQueue.FlowCapacity = 4, 4
 	if got, err = RunRecorded(&RecordedOptions{Name: "few places", Config: &small}, h); err != nil {
@@ -80,7 +80,7 @@ func TestARecordingUnderAnotherConfiguration(t *testing.T) {
 	}
 }
 
-// A part of a recording begins with those who were there, and ends with those who still are.
+// A part of a recording begins with the requests present, and ends with the remaining ones.
 func TestARequestThatWasNotSeenToItsEndTakesTheMean(t *testing.T) {
 	_, h := recordingOf(t, "groups", "small", false)
 	half := h.From.Add(h.To.Sub(h.From) / 2)

@@ -36,7 +36,7 @@ func shipped(t *testing.T, workload, name string) *Report {
 	return shippedWith(t, workload, name, false)
 }
 
-// shippedWith is shipped where Weir may see first tokens.
+// shippedWith is shipped with a choice about first tokens.
 func shippedWith(t *testing.T, workload, name string, firstTokens bool) *Report {
 	t.Helper()
 	w, d := shippedInput(t, workload, name)
@@ -62,8 +62,8 @@ func (s *sampled) Next() (Request, error) {
 	return r, err
 }
 
-// A queue that looks for a match stays fair: of 8 tenants that wait all the time, two never differ in what they were granted
-// by more than ADR 0146 says: a largest charge of each and Q of each. Without a match it is a charge of each.
+// A queue that looks for a match stays fair: 8 tenants with constant backlogs never differ in their grants by more than
+// the bound of ADR 0146, a largest charge of each and Q of each. Without a match it is a charge of each.
 func TestTenantsHaveTheirSharesOfMatches(t *testing.T) {
 	const charge = 6144 + 1200 + 1000
 	for _, c := range []struct {
@@ -105,12 +105,12 @@ func TestTenantsHaveTheirSharesOfMatches(t *testing.T) {
 	}
 }
 
-// Prompts that are being read keep others away where first tokens are seen, which halves the mean time to first token of prompts of
-// very different lengths; those that are alike gain less, and none loses.
+// With visible first tokens, unread prompts keep other requests away. That halves the mean time to first token of
+// prompts of very different lengths. Similar prompts gain less, and none loses.
 func TestPromptsThatAreBeingReadCount(t *testing.T) {
 	for _, c := range []struct {
 		workload string
-		part     float64 // of the mean TTFT that is left
+		part     float64 // remaining part of the mean TTFT
 	}{{"documents", .6}, {"bursts", 1}, {"zipf", 1}, {"hot", 1}} {
 		unseen, seen := shippedWith(t, c.workload, "prefix-unbounded", false).All, shippedWith(t, c.workload, "prefix-unbounded", true).All
 		if seen.TTFT.Mean > c.part*unseen.TTFT.Mean || seen.Answered != unseen.Answered {
@@ -122,8 +122,8 @@ func TestPromptsThatAreBeingReadCount(t *testing.T) {
 	}
 }
 
-// Bounds that follow engines do not shrink because of long prompts: as it is shipped, Weir needs at most twice as long to the
-// first token of documents as without a queue and with first tokens, which is the best of docs/routing.md.
+// Bounds that follow engines do not shrink because of long prompts. As it is shipped, Weir needs at most twice as long
+// to the first token of documents as without a queue and with first tokens, the best case of docs/routing.md.
 func TestShippedBoundsReadDocuments(t *testing.T) {
 	w, _ := shippedInput(t, "documents", "prefix-unbounded")
 	d, err := config.Load(config.Source{Profile: config.DefaultProfile})
@@ -140,8 +140,8 @@ func TestShippedBoundsReadDocuments(t *testing.T) {
 	}
 }
 
-// The files of docs/routing.md's tables have their result: affinity is worth most where engines hold the backlog, little
-// where the head of a queue goes to the one place that is free, and nothing where all prompts begin alike.
+// The files of docs/routing.md's tables give its results: affinity gains most if engines hold the backlog, little if
+// the queue's head goes to the only free place, and nothing if all prompts begin alike.
 func TestAffinityIsWorthWhatThePageSays(t *testing.T) {
 	for _, c := range []struct {
 		workload, configuration  string

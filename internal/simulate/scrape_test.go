@@ -2,8 +2,8 @@ package simulate
 
 import "testing"
 
-// The engines of a simulation tell of themselves, as real ones do: without slots a quiet tenant fares nearly as with the right
-// ones, and the engines do as much.
+// The engines of a simulation report their state like real ones. Without slots a quiet tenant fares nearly as with the
+// right ones, and the engines do as much.
 func TestSlotsAreFound(t *testing.T) {
 	r := simulated(t, "crowd", 1, false, "auto", "exact", "guess")
 	ttft := func(i int) float64 {

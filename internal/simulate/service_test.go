@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// done tells a service of requests of one flow: one that arrives at each of the given seconds, and is served for a second
-// from then on, with this much.
+// done reports to a service the requests of one flow: one arrives at each of the given seconds, and gets this much
+// service during the next second.
 func (s *service) done(flow string, output int, seconds ...int) {
 	for _, at := range seconds {
 		r := Request{At: time.Duration(at) * time.Second, Flow: flow, Prompt: 2, Output: output}
@@ -34,7 +34,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// Two flows with 12 and 22 units of service a second: they differ by 10, unless the one that got less asked for no more.
+// Two flows get 12 and 22 units of service a second. They differ by 10, unless the flow with less asked for no more.
 func TestDifferenceOfService(t *testing.T) {
 	s := newService(100*time.Second, nil)
 	s.done("less", 5, everySecond(0, 100)...)
@@ -71,7 +71,7 @@ func TestWeightedService(t *testing.T) {
 	near(t, "Jain", got.LeastJain, 1)
 }
 
-// A request's service is spread evenly from its first token to its last, and nothing of it is lost.
+// A request's service is spread evenly from its first token to its last, without loss.
 func TestServiceIsSpread(t *testing.T) {
 	s := newService(10*time.Second, nil)
 	r := Request{Flow: "a", Prompt: 100, Output: 50}
@@ -121,8 +121,8 @@ func fair(t *testing.T, workload, name, estimates string) *Report {
 	return r
 }
 
-// The engine of docs/fairness.md is that of the paper as far as FCFS shows: differences of 439 in the mean and 447 at most,
-// 876 tokens per second (Sheng et al. 2024). Fair queueing costs less than a hundredth of that, and with exact estimates
+// By FCFS the engine of docs/fairness.md is that of the paper: differences of 439 in the mean and 447 at most, 876
+// tokens per second (Sheng et al. 2024). Fair queueing costs less than a hundredth of that, and with exact estimates
 // differences are below those of the paper's oracle.
 func TestFairnessFigures(t *testing.T) {
 	fcfs := fair(t, "overload", "fcfs", "learned")
@@ -153,7 +153,7 @@ func TestFairnessFigures(t *testing.T) {
 	}
 }
 
-// Classes share as their quanta say, and flows as their weights.
+// Classes share by their quanta, and flows by their weights.
 func TestWeightedFigures(t *testing.T) {
 	for _, name := range []string{"vtc", "wfq", "drr-weighted"} {
 		if r := fair(t, "weighted", name, "exact"); r.Service.MaxDifference > 6 || r.Service.LeastJain < 0.999 {
@@ -181,7 +181,7 @@ func loopReport(t *testing.T, client, configuration string) *Report {
 	return r
 }
 
-// A closed loop keeps so many requests in flight until its end, and no more.
+// A closed loop keeps a constant number of requests in flight until its end.
 func TestClosedLoop(t *testing.T) {
 	r := loopReport(t, "flow: a, inFlight: 3, from: 10s, to: 30s, prompt: 1, output: 100", "profile: recommended\n")
 	for i, held := range r.Over.Held {
@@ -205,7 +205,7 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// A rejected request is followed by another one a second later, so that time goes on.
+// After a rejection the next request comes a second later, so that time goes on.
 func TestClosedLoopOfRejections(t *testing.T) {
 	r := loopReport(t, "flow: a, inFlight: 10, prompt: 1, output: 100",
 		"profile: wfq\nrequestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"+
@@ -214,7 +214,7 @@ func TestClosedLoopOfRejections(t *testing.T) {
 	for _, n := range r.All.Rejected {
 		rejected += n
 	}
-	// Two of the ten go or wait; each of the others is rejected once a second.
+	// Two of the ten run or wait. Each of the others is rejected once a second.
 	if rejected < 7*55 || rejected > 8*60 || r.All.Answered < 40 {
 		t.Errorf("%d rejected, %d answered", rejected, r.All.Answered)
 	}
@@ -243,7 +243,7 @@ func TestWrongLoops(t *testing.T) {
 	}
 }
 
-// Phases of a flow follow each other; the flow has one line in the report.
+// Phases of a flow follow each other. The flow has one line in the report.
 func TestPhasesOfAFlow(t *testing.T) {
 	w, err := DecodeWorkload([]byte(loopHead + "- { flow: a, to: 20s, rate: 1, arrivals: even, prompt: 1, output: 1 }\n" +
 		"- { flow: a, from: 20s, rate: 3, arrivals: even, prompt: 1, output: 1 }\n"))

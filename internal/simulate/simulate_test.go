@@ -76,7 +76,7 @@ func simulated(t *testing.T, workload string, seed uint64, firstTokens bool, con
 	return reports
 }
 
-// The tables of small workloads are as they were.
+// The tables of small workloads are unchanged.
 func TestGoldenTables(t *testing.T) {
 	for workload, configs := range map[string][]string{
 		"groups": {"open", "small"}, "weights": {"open", "small"}, "tiers": {"preempt"},
@@ -107,7 +107,7 @@ func TestTheSameSeedIsTheSameResult(t *testing.T) {
 	}
 }
 
-// One request alone has the times that its engine's formula says.
+// A single request has the times of its engine's formula.
 func TestOneRequestTakesItsTime(t *testing.T) {
 	step := engine.StepTime{Base: 10 * time.Millisecond, PerSequence: 2 * time.Millisecond, PerToken: time.Millisecond}
 	d := readConfig(t, "small")
@@ -146,8 +146,8 @@ func TestOneRequestTakesItsTime(t *testing.T) {
 	}
 }
 
-// However a configuration and a workload are made, every request has one outcome, and nothing is left at the end: Run
-// says otherwise. The sums over flows and over intervals are those of the whole.
+// For any configuration and workload, every request has one outcome, and nothing is left at the end: otherwise Run
+// returns an error. The sums over flows and over intervals are those of the whole.
 func TestEveryRequestHasOneOutcome(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -197,10 +197,10 @@ func TestEveryRequestHasOneOutcome(t *testing.T) {
 	}
 }
 
-// Flows that always wait are served by their weights, and a quiet one does not wait for them.
+// Flows with a constant backlog are served by their weights, and a quiet flow does not wait for them.
 func TestServiceFollowsWeights(t *testing.T) {
 	r := simulated(t, "weights", 1, true, "small")[0]
-	// While all three wait, after the first seconds.
+	// All three wait, after the first seconds.
 	service := map[string]int64{}
 	for i := 5; i < 25; i++ {
 		for f, tokens := range r.Over.Service[i] {
@@ -226,7 +226,7 @@ func TestPreemptedRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// All that is wrong with a workload is told at once, by path and line.
+// All mistakes of a workload are reported at once, by path and line.
 func TestWorkloadErrors(t *testing.T) {
 	const head = "apiVersion: weir.dev/v1alpha1\nkind: Workload\nduration: 10s\n"
 	const client = "clients:\n- { flow: a, rate: 1, prompt: 10, output: 10"
@@ -264,7 +264,7 @@ func TestWorkloadErrors(t *testing.T) {
 	}
 }
 
-// A tier that the configuration does not have is an error that names those that it has.
+// The error for a tier that the configuration lacks lists its tiers.
 func TestTiersAreChecked(t *testing.T) {
 	w, d := readWorkload(t, "tiers"), readConfig(t, "preempt")
 	if err := w.CheckTiers(&d); err != nil {
@@ -277,7 +277,7 @@ func TestTiersAreChecked(t *testing.T) {
 	}
 }
 
-// Arrivals have the rate, the times and the lengths that their client states.
+// Arrivals have their client's rate, times and lengths.
 func TestArrivals(t *testing.T) {
 	w, err := DecodeWorkload([]byte(`
 apiVersion: weir.dev/v1alpha1
@@ -347,8 +347,8 @@ clients:
 	}
 }
 
-// Prompts of different groups share no block, however many blocks a workload may have, and those of one group share all of
-// their prefix.
+// Prompts of different groups share no block, however many blocks a workload may have. Prompts of one group share their
+// whole prefix.
 func TestGroupsShareNothing(t *testing.T) {
 	w, err := DecodeWorkload([]byte(`
 apiVersion: weir.dev/v1alpha1
@@ -424,7 +424,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// A long run has a bounded timeline, and loses nothing of it.
+// A long run has a bounded timeline without loss.
 func TestALongRunHasABoundedTimeline(t *testing.T) {
 	var requests []Request
 	for i := range 1000 {

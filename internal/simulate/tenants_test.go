@@ -19,8 +19,8 @@ func ofFlows(r *Report) map[string]Figures {
 	return figures
 }
 
-// A tenant has the quota that the configuration gives it, whatever its flows are called, and the rest of its requests is told
-// so; others have none. 200 tokens a request and 1,000 in 10 s are five of ten requests.
+// A tenant has its configured quota, whatever the names of its flows, and the excess requests are rejected for it.
+// Other tenants have none. 200 tokens a request and 1,000 in 10 s are five of ten requests.
 func TestQuotasOfAWorkload(t *testing.T) {
 	const each = "rate: 1, arrivals: even, prompt: 100, output: 100, maxOutput: 100 }\n- { "
 	r := loopReport(t, "flow: ada, "+each+"flow: night, tenant: bob, "+each+"flow: day, tenant: bob, "+each+"flow: eve, rate: 1, prompt: 100, output: 100",
@@ -37,7 +37,7 @@ func TestQuotasOfAWorkload(t *testing.T) {
 	}
 }
 
-// Answers that are shorter than their estimates free the rest of a quota: 300 tokens of 1,100 that are estimated.
+// Answers shorter than their estimates free the rest of a quota: 300 of 1,100 estimated tokens.
 func TestUseOfAWorkloadIsTruedUp(t *testing.T) {
 	r := loopReport(t, "flow: ada, rate: 1, arrivals: even, prompt: 100, output: 100, maxOutput: 1000",
 		"profile: recommended\ntokens: { output: { floor: 1000 } }\ntenantPolicies: { ada: { quota: { tokens: 1400, window: 10s } } }\n")
@@ -46,7 +46,8 @@ func TestUseOfAWorkloadIsTruedUp(t *testing.T) {
 	}
 }
 
-// Flows that always wait are served by the weights of their roles, and the class of a tenant's policy is its tier.
+// Flows with a constant backlog are served by the weights of their roles, and the class of a tenant's policy is its
+// tier.
 func TestRolesOfAWorkload(t *testing.T) {
 	const each = "inFlight: 20, prompt: 50, output: 10, maxOutput: 10 }\n- { "
 	const clients = "flow: ann, role: faculty, " + each + "flow: sue, role: student, " + each + "flow: gus, role: guest, " + each + "flow: dean, inFlight: 20, prompt: 50, output: 10, maxOutput: 10"
@@ -64,7 +65,7 @@ func TestRolesOfAWorkload(t *testing.T) {
 	}
 }
 
-// A request has the path that a stream would give it.
+// A request has the same path as from a stream.
 func TestPathsOfAWorkload(t *testing.T) {
 	d, err := config.Load(config.Source{Text: []byte("profile: mindrouter-fairshare\ntenantPolicies: { a: { quota: { tokens: 1, window: 1h } } }\n")})
 	if err != nil {

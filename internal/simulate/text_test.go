@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Prompts have a text of their length, and as much of it in common as their hashes say.
+// Prompts have texts of their lengths, and common parts by their hashes.
 func TestTextsOfPrompts(t *testing.T) {
 	texts := Texts{BlockBytes: 64, Seed: 1}
 	text := func(number uint64, bytes int, hashes ...uint64) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
 
-// sized are engines with KV caches for so many tokens.
+// sized are engines with KV caches of so many tokens.
 func sized(tokens ...int) []Engines {
 	var pool []Engines
 	for _, n := range tokens {
@@ -22,8 +22,8 @@ func sized(tokens ...int) []Engines {
 	return pool
 }
 
-// A request that only large engines can take goes to one of these, wherever they stand in the pool, and others go to all of
-// them. A request that no engine can take is too long, and neither answered nor rejected.
+// A request for large engines only goes to one of these, wherever they are in the pool. Other requests go to all
+// engines. A request too large for every engine is too long, and neither answered nor rejected.
 func TestLongRequestsGoToLargeEngines(t *testing.T) {
 	const small, large = 1600, 16_000
 	for name, pool := range map[string][]Engines{
@@ -83,7 +83,7 @@ func TestLongRequestsGoToLargeEngines(t *testing.T) {
 	}
 }
 
-// A table without requests that are too long has no column of them.
+// A table without overlong requests has no column for them.
 func TestNoColumnTooLong(t *testing.T) {
 	var table bytes.Buffer
 	if err := WriteTable(&table, simulated(t, "groups", 1, true, "small")); err != nil {

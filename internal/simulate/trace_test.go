@@ -15,7 +15,7 @@ func traceOf(name, text string, o TraceOptions) *Trace {
 	return OpenTrace(name, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, o)
 }
 
-// rest returns all that a source has.
+// rest returns all requests left in a source.
 func rest(s Source) (all []Request, err error) {
 	for {
 		r, err := s.Next()
@@ -74,7 +74,7 @@ func TestLinesAndColumns(t *testing.T) {
 	}
 }
 
-// A line that cannot be read ends the trace, by its number, with all that is wrong with it.
+// An unreadable line ends the trace, with its number and all its mistakes.
 func TestTraceErrors(t *testing.T) {
 	const good = `{"timestamp": 7, "input_length": 1100, "output_length": 5}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
@@ -111,7 +111,7 @@ func TestTraceErrors(t *testing.T) {
 	}
 }
 
-// Whatever a trace has, what is read of it may be simulated: its requests are in order and within their ranges.
+// Any trace can be simulated as read: its requests are in order and within their ranges.
 func FuzzTrace(f *testing.F) {
 	f.Add("x.jsonl", mooncake, 1.0)
 	f.Add("x.csv", "arrival,flow,output,input\n5,a,3,10\n", 0.5)
