@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// even is a kind of value that pflag does not know.
+// even is a value of a kind unknown to pflag.
 type even struct{ pflag.Value }
 
 func (even) Set(string) error { return errors.New("must be even") }
 func (even) String() string   { return "" }
 func (even) Type() string     { return "even" }
 
-// The error of each kind of flag says which values it accepts; other errors are unchanged.
+// The error of each kind of flag has the accepted values. Other errors are unchanged.
 func TestExplain(t *testing.T) {
 	for argument, want := range map[string]string{
 		"--whole=abc":                   `--whole: "abc": must be a whole number`,
@@ -62,7 +62,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A bool flag takes no value from the next argument, and the error says how to write it.
+// A bool flag takes no value from the next argument, and the error has the right spelling.
 func TestUnexpected(t *testing.T) {
 	set := pflag.NewFlagSet("x", pflag.ContinueOnError)
 	set.Bool("secure", true, "")

@@ -16,7 +16,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The error names the command that cannot be built, and the reason.
+// The error has the command that failed to build, and the reason.
 func TestBuildFails(t *testing.T) {
 	err := build(t.TempDir(), t.TempDir(), []string{"none"})
 	if err == nil || !strings.Contains(err.Error(), "cmd/none") {
@@ -24,7 +24,7 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// A program that other sources left where programs are shared is replaced, and the copy of an earlier Run stays.
+// Run replaces a shared program built from other sources. An earlier Run's copy stays.
 func TestStaleProgramIsReplaced(t *testing.T) {
 	shared, first, second := t.TempDir(), t.TempDir(), t.TempDir()
 	older, err := os.ReadFile("/proc/self/exe")

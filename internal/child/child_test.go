@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shell starts a script that keeps running after it has written a line, and returns once it has.
+// shell starts a script that keeps running after its first line, and returns after that line.
 func shell(t *testing.T, script string) *Process {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", script)
@@ -68,7 +68,7 @@ func TestStopStubborn(t *testing.T) {
 	wantGone(t, p)
 }
 
-// Signals to a child that has ended are no error.
+// Signals to an ended child are no error.
 func TestEndedByItself(t *testing.T) {
 	p, err := Start(exec.Command("/bin/sh", "-c", "exit 3"))
 	if err != nil {
@@ -110,7 +110,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-// A child that was told to stop has stopped when Signal returns, with all its threads, and goes on when it is told to.
+// After Signal returns, a stopped child has stopped with all its threads. It continues after the next signal.
 func TestStopSignal(t *testing.T) {
 	p, err := Start(exec.Command("sh", "-c", "while :; do :; done"))
 	if err != nil {

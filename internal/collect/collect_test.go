@@ -17,12 +17,12 @@ import (
 	"github.com/weir-epp/weir/pkg/request"
 )
 
-// Each secret that is planted has this in it.
+// Each planted secret contains this text.
 const planted = "PLANTED"
 
 const key = "team-" + planted + "-0123456789"
 
-// pages are those of an epp, of its metrics port and of an Envoy, with secrets in all places that can have some.
+// pages are those of an epp, of its metrics port and of an Envoy, with secrets in all possible places.
 func pages(hashed bool) map[string]string {
 	d := status.Document{
 		Schema: status.Schema, Pool: status.Pool{Profile: "recommended", Hashed: hashed, Leads: true},
@@ -75,7 +75,7 @@ func serve(t *testing.T, pages map[string]string) (address string) {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// collected returns the files of the tar, and the tar.
+// collected returns the files of the tar, and the tar itself.
 func collected(t *testing.T, o *Options) (files map[string]string, whole string) {
 	t.Helper()
 	found, reached := Collect(t.Context(), o)
@@ -103,7 +103,7 @@ func collected(t *testing.T, o *Options) (files map[string]string, whole string)
 	}
 }
 
-// No secret that stands in a page, in a name, a value or a comment, is in the tar; the rest is.
+// The tar has no secret from a name, a value or a comment of a page, and everything else.
 func TestNothingSecretIsCollected(t *testing.T) {
 	for _, hashed := range []bool{false, true} {
 		all := pages(hashed)
@@ -139,7 +139,7 @@ func TestNothingSecretIsCollected(t *testing.T) {
 	}
 }
 
-// With the names allowed, names stay, in the recording too; other secrets do not.
+// With names allowed, names stay, in the recording too. Other secrets do not.
 func TestCollectNames(t *testing.T) {
 	address := serve(t, pages(false))
 	files, _ := collected(t, &Options{Addresses: []string{address}, Metrics: []string{address}, Envoy: []string{address}, Names: true})
@@ -153,7 +153,7 @@ func TestCollectNames(t *testing.T) {
 	}
 }
 
-// A page that is missing, wrong or too much is named with its reason, and the others are there.
+// A missing, wrong or oversized page is listed with its reason, and the other pages are there.
 func TestCollectWhatIsThere(t *testing.T) {
 	all := pages(true)
 	delete(all, "/debug/recording")
@@ -202,7 +202,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// An epp that leads elsewhere gets nothing of that into the tar, and its errors command no terminal.
+// Nothing from behind an epp's redirection is in the tar, and errors from the epp do not control a terminal.
 func TestCollectFollowsNobody(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was followed") }))
 	t.Cleanup(elsewhere.Close)

@@ -28,7 +28,7 @@ func assigned(t *testing.T, text []byte) (Report, error) {
 	return Examine(envoys[0], shipped(t, "")), err
 }
 
-// The endpoints come from the file that the cluster names. One that drains is about to leave, so Weir may lack it.
+// The endpoints come from the file of the cluster. A draining endpoint may be missing in Weir's list.
 func TestEndpointFiles(t *testing.T) {
 	hosts := make([]eds.Host, len(servers))
 	for i, address := range servers {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/pki"
 )
 
-// Each thing that is wrong in a cluster is one finding; without it there is none. TestDoctorOfACluster in test/kube has a real
-// apiserver.
+// Each mistake in a cluster is one finding, and a cluster without one has none. TestDoctorOfACluster in test/kube has a
+// real apiserver.
 func TestClusters(t *testing.T) {
 	authority := pki.NewAuthority(t)
 	pair := func(edit func(*x509.Certificate)) Certificate {

@@ -15,7 +15,7 @@ import (
 // servers are the model servers of the shipped files.
 var servers = []string{"127.0.0.1:8001", "127.0.0.1:8002", "127.0.0.1:8003", "127.0.0.1:8004"}
 
-// shipped is Weir as the shipped files say how to start it, with a YAML text on top of config/weir.yaml.
+// shipped is Weir with the flags from the shipped files, and a YAML text on top of config/weir.yaml.
 func shipped(t testing.TB, more string) Weir {
 	t.Helper()
 	text, err := os.ReadFile("../../config/weir.yaml")
@@ -82,7 +82,7 @@ func ids(r Report) []string {
 	return all
 }
 
-// No shipped file has a finding, with Weir as the file says, and with Weir as it is without flags.
+// No shipped file has a finding, neither with its own flags of Weir nor without flags.
 func TestShippedFiles(t *testing.T) {
 	files, err := filepath.Glob("../../config/envoy/*.yaml")
 	if err != nil || len(files) != len(envoyrun.Shipped()) {
@@ -131,7 +131,7 @@ type trap struct {
 	change func(*Weir)
 	repair func(*Weir)
 	where  string // where the finding is, "…" at the beginning standing for what comes before
-	line   string // a part of the line that should be there
+	line   string // a part of the expected line
 }
 
 // traps has, with trapsOfTrailers, at least one trap for each check.
@@ -210,7 +210,7 @@ var traps = []trap{
 				"mutations": map[string]any{"request_mutations": []any{map[string]any{"remove": "x-gateway-destination-endpoint"}}},
 			}
 		})),
-		good: func(b envoyrun.Bootstrap) error { // as the connection manager's own
+		good: func(b envoyrun.Bootstrap) error { // the connection manager's own
 			header := envoyrun.Object(b.ConnectionManager(), "http_filters", 0, "typed_config", "mutations")["request_mutations"]
 			b.ConnectionManager()["early_header_mutation_extensions"] = []any{map[string]any{"name": "early", "typed_config": map[string]any{
 				"@type": "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation", "mutations": header,
@@ -363,7 +363,7 @@ var traps = []trap{
 		good:  setFilter(ext, []any{"envoy.lb", "envoy.filters.http.jwt_authn"}, "metadata_options", "forwarding_namespaces", "untyped"),
 		where: "….metadata_options.forwarding_namespaces.untyped",
 	},
-	{ // what Weir's own configuration names, whoever sets it
+	{ // from Weir's own configuration, whoever sets it
 		check: "metadata-not-forwarded", weir: "flows: { key: [\"metadata:tenants/name\"] }\n", better: "flows: { key: [model] }\n",
 		where: "….metadata_options.forwarding_namespaces.untyped",
 	},
@@ -382,7 +382,7 @@ var traps = []trap{
 		check: "retry-policy", bad: setRoute("retry_policy", map[string]any{"retry_on": "5xx", "num_retries": 0}),
 		good: setRoute("retry_policy", map[string]any{"retry_on": "5xx"}), where: "….routes[0].route.retry_policy",
 	},
-	{ // that of the virtual host counts for routes without one
+	{ // the virtual host's counts for routes without one
 		check: "retry-policy", bad: setRoute("retry_policy", nil),
 		good: envoyrun.Edits(setRoute("retry_policy", nil), func(b envoyrun.Bootstrap) error {
 			envoyrun.Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0)["retry_policy"] = map[string]any{"retry_on": "5xx"}
@@ -403,7 +403,7 @@ var traps = []trap{
 	},
 	{
 		check: "two-filters", bad: second(func(map[string]any) {}), where: "….http_filters[3]",
-		good: second(func(f map[string]any) { // for somebody else
+		good: second(func(f map[string]any) { // for another client
 			envoyrun.Object(f, "typed_config", "grpc_service", "envoy_grpc")["cluster_name"] = "guard"
 			delete(envoyrun.Object(f, "typed_config", "metadata_options"), "x")
 		}),

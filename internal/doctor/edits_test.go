@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// The changes of a shipped configuration that traps are made of.
+// The changes of a shipped configuration that make traps.
 
 // type edit changes a bootstrap.
 type edit = func(envoyrun.Bootstrap) error
@@ -83,7 +83,7 @@ func originalDst(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// static has the model servers' cluster list these addresses itself.
+// static lists these addresses in the model servers' cluster itself.
 func static(addresses ...string) edit {
 	return func(b envoyrun.Bootstrap) error {
 		var hosts []any
@@ -141,8 +141,8 @@ func moveUsage(request bool) edit {
 	}
 }
 
-// readsRequests has ai_protocol_manager read requests before ext_proc in place of the buffer filter, on the routes that declare
-// requests: all or none.
+// readsRequests lets ai_protocol_manager read requests before ext_proc in place of the buffer filter, on the routes
+// that declare requests: all or none.
 func readsRequests(declared bool) edit {
 	return envoyrun.Edits(moveUsage(true), envoyrun.WithoutFilter(envoyrun.BufferFilter),
 		setFilter(ext, []any{"envoy.ai.token_usage", "envoy.ai.request_info"}, "metadata_options", "forwarding_namespaces", "typed"),
@@ -212,15 +212,15 @@ func mode(key, value string) edit { return setFilter(ext, value, "processing_mod
 
 func keep(names ...string) edit { return envoyrun.KeepHeader(names...) }
 
-// noOverride has Envoy ignore overrides of the mode.
+// noOverride lets Envoy ignore overrides of the mode.
 var noOverride = setFilter(ext, false, "allow_mode_override")
 
-// trailerless has Envoy send no response trailers, whatever Weir asks for.
+// trailerless keeps Envoy from sending response trailers, whatever Weir asks for.
 var trailerless = envoyrun.Edits(mode("response_trailer_mode", "SKIP"), noOverride)
 
 var bodyless = envoyrun.Edits(mode("request_body_mode", "NONE"), noOverride)
 
-// setsTenant has Envoy set the header of the tenant, instead of removing it.
+// setsTenant sets the header of the tenant in Envoy instead of removing it.
 func setsTenant(action string) edit {
 	return func(b envoyrun.Bootstrap) error {
 		mutations := envoyrun.Object(b.Filter(envoyrun.HeaderFilter), "mutations")
@@ -245,14 +245,14 @@ func perRoute(override map[string]any) edit {
 	}
 }
 
-// metadataOnly has the cluster read the destination from metadata only.
+// metadataOnly lets the cluster read the destination from metadata only.
 func metadataOnly(b envoyrun.Bootstrap) error {
 	policy := envoyrun.Object(b.Cluster(pool), "load_balancing_policy", "policies", 0, "typed_extension_config", "typed_config")
 	policy["override_host_sources"] = envoyrun.List(policy, "override_host_sources")[1:]
 	return nil
 }
 
-// shouted writes the headers from which the servers' cluster reads a destination in capitals, which mean the same to Envoy.
+// shouted capitalises the headers from which the servers' cluster reads a destination. Envoy ignores the case.
 func shouted(b envoyrun.Bootstrap) error {
 	policy := envoyrun.Object(b.Cluster(pool), "load_balancing_policy", "policies", 0, "typed_extension_config", "typed_config")
 	for _, source := range envoyrun.List(policy, "override_host_sources") {

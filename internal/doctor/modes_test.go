@@ -4,7 +4,7 @@ import "github.com/weir-epp/weir/internal/envoyrun"
 
 var overridden = map[string]any{"processing_mode": map[string]any{"request_body_mode": "BUFFERED", "response_trailer_mode": "SKIP"}}
 
-// allowed lists those of the modes that Weir asks for: by the request's body, and SKIP for one without response headers.
+// allowed lists Weir's requested modes: by the request's body, and SKIP for one without response headers.
 func allowed(modes ...string) edit {
 	var all []any
 	for _, name := range modes {

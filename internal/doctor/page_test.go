@@ -12,7 +12,7 @@ import (
 
 const page = "../../docs/doctor.md"
 
-// The page has the checks as they are, in tables between comments.
+// The page has the checks of the code, in tables between comments.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -44,7 +44,7 @@ func table(checks []Check) string {
 	return b.String()
 }
 
-// Each check has a name of its own, and says everything.
+// Each check has its own name, and no empty text.
 func TestChecks(t *testing.T) {
 	id := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 	seen := map[string]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// dumped returns a bootstrap as Envoy's /config_dump has it: static resources twice, in the bootstrap and in parts of their
-// own, with a type each.
+// dumped returns a bootstrap in the form of Envoy's /config_dump: static resources twice, in the bootstrap and in parts
+// of their own, with a type each.
 func dumped(t testing.TB, bootstrap []byte) map[string]any {
 	t.Helper()
 	var b map[string]any
@@ -65,7 +65,7 @@ func dumped(t testing.TB, bootstrap []byte) map[string]any {
 	}}
 }
 
-// camelled returns a tree with its keys in camelCase, as egctl writes them; those of extensions have names in them.
+// camelled returns a tree with its keys in camelCase, as egctl writes them. The keys of extensions have names in them.
 func camelled(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -85,7 +85,7 @@ func camelled(v any) any {
 	return v
 }
 
-// One configuration has the same findings in every form, and a place in that form.
+// One configuration has the same findings in every form, and places in that form.
 func TestForms(t *testing.T) {
 	broken := envoyrun.Edits(
 		setCluster(weir, "circuit_breakers", nil), setFilter(ext, "10s", "max_message_timeout"), setFilter(ext, "1s", "message_timeout"),
@@ -161,7 +161,7 @@ func TestGateways(t *testing.T) {
 	}
 }
 
-// The line of a finding is that of the key, or of what should have it, also behind aliases.
+// The line of a finding is that of its key, or of the parent of a missing key, also behind aliases.
 func TestLines(t *testing.T) {
 	text := `static_resources:
   clusters:
@@ -188,7 +188,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Extensions of unknown types are noted, and hide nothing else; those in a TypedStruct are read.
+// Extensions of unknown types are noted, and hide nothing else. Extensions in a TypedStruct are read.
 func TestUnknownTypes(t *testing.T) {
 	foreign := func(b envoyrun.Bootstrap) error {
 		manager := b.ConnectionManager()
@@ -217,7 +217,7 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
-// Facts that nobody gave are named.
+// The report names missing facts.
 func TestNotChecked(t *testing.T) {
 	text := rendered(t, "recommended", nil)
 	w := shipped(t, "")
@@ -239,7 +239,7 @@ func TestNotChecked(t *testing.T) {
 	}
 }
 
-// Texts that are no configuration are refused, and say why.
+// A text that is not a configuration is refused with a reason.
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "is not a configuration of Envoy",
@@ -257,7 +257,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// No text brings a check down, whatever is where something else should be, and none takes long.
+// No text causes a panic in a check, whatever the types of its values, or takes long.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"recommended", "gate"} {
 		f.Add(rendered(f, name, nil))
@@ -281,7 +281,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Messages in messages in messages do not take time without end.
+// Deeply nested messages take bounded time.
 func TestDeepMessages(t *testing.T) {
 	deep := any(map[string]any{})
 	for range 3000 {

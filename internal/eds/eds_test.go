@@ -25,7 +25,7 @@ import (
 
 func at(address string) netip.AddrPort { return netip.MustParseAddrPort(address) }
 
-// shown returns a list of endpoints as text, with a minus before those that drain.
+// shown returns a list of endpoints as text, with a minus before draining ones.
 func shown(hosts []Host) string {
 	var all []string
 	for _, h := range hosts {
@@ -38,7 +38,7 @@ func shown(hosts []Host) string {
 	return strings.Join(all, " ")
 }
 
-// read returns the endpoints of a file as Envoy reads them: as messages of its API.
+// read returns the endpoints of a file in Envoy's view: as messages of its API.
 func read(t *testing.T, text []byte) (cluster string, hosts []Host) {
 	t.Helper()
 	var response discoveryv3.DiscoveryResponse
@@ -62,7 +62,7 @@ func read(t *testing.T, text []byte) (cluster string, hosts []Host) {
 	return list.GetClusterName(), hosts
 }
 
-// The text is a DiscoveryResponse in JSON and the same in YAML, whatever the cluster is called.
+// The text is a DiscoveryResponse in JSON and the same in YAML, for any name of the cluster.
 func TestEncode(t *testing.T) {
 	for _, hosts := range [][]Host{
 		nil,
@@ -85,7 +85,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// A removed endpoint drains for the grace, unless it comes back.
+// A removed endpoint drains for the grace, unless it returns.
 func TestKept(t *testing.T) {
 	start := time.Now()
 	k := Kept{Grace: 10 * time.Second}
@@ -134,7 +134,7 @@ func TestKeptIsBounded(t *testing.T) {
 	}
 }
 
-// The file is replaced in one step, with its permissions; nothing else is left in its directory, also after an error.
+// The file is replaced in one step, with its permissions. Its directory gets no other file, even after an error.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "eds.yaml")
@@ -181,8 +181,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A removed endpoint is in the file for exactly the grace. A file is written only if it changes or a signal comes. One
-// that could not be written is tried again each second, and its problem is told once.
+// A removed endpoint is in the file for exactly the grace. A file is written only after a change or a signal. A failed
+// write is retried each second, and its error is logged once.
 func TestFollower(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "eds.json")
@@ -260,7 +260,7 @@ func TestFollower(t *testing.T) {
 	})
 }
 
-// A file that cannot be written at first ends the follower.
+// A follower whose first write fails ends.
 func TestFollowerWithoutAFile(t *testing.T) {
 	f := Follower{Path: filepath.Join(t.TempDir(), "none", "eds.json"), Wrote: func([]Host, error) { t.Error("told") }}
 	if err := f.Run(t.Context(), nil, nil, nil); !errors.Is(err, fs.ErrNotExist) {
@@ -268,8 +268,8 @@ func TestFollowerWithoutAFile(t *testing.T) {
 	}
 }
 
-// A file that is replaced keeps its owner and group. Only root can give files away; others give one to a group of
-// theirs.
+// A replaced file keeps its owner and group. Only root can give files away. Other users can give one to their own
+// groups.
 func TestWriteKeepsTheOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eds.json")
 	if err := Write(path, nil); err != nil {
@@ -303,7 +303,7 @@ func TestWriteKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// A symbolic link is refused, whether it leads to a file or not, and what is behind it stays.
+// A symbolic link is refused, whether it leads to a file or not, and its target stays.
 func TestWriteRefusesLinks(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file.json"), filepath.Join(dir, "link.json")

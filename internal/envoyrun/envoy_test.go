@@ -17,13 +17,14 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// patience is how long a test waits for an event. Nothing should take a tenth of it, but on a loaded machine it may.
+// patience bounds a test's wait for an event. Every event should take less than a tenth of it, but on a loaded machine
+// it may not.
 const patience = 30 * time.Second
 
 // nobody is an address without a listener.
 const nobody = "127.0.0.1:1"
 
-// No test may leave a goroutine behind, such as the one that waits for Envoy, or a connection to it.
+// A test may leave no goroutine behind, such as the one that waits for Envoy, and no connection to it.
 func TestMain(m *testing.M) {
 	if os.Getenv(victimVariable) != "" {
 		beVictim()
@@ -53,11 +54,11 @@ func modelServer(t *testing.T) string {
 	return server.Listener.Addr().String()
 }
 
-// answer is what a client gets.
+// answer is a client's answer.
 type answer struct {
 	status int
 	body   string
-	err    error // there is no complete answer
+	err    error // no complete answer
 }
 
 var served = answer{status: http.StatusOK, body: "ok"}
@@ -97,7 +98,7 @@ func wantClosed(t *testing.T, what string, done <-chan struct{}) {
 	}
 }
 
-// wantGone checks that neither a process (not even an unreaped one) nor a temporary file is left.
+// wantGone checks that no process (not even an unreaped one) and no temporary file is left.
 func wantGone(t *testing.T, envoy *Envoy) {
 	t.Helper()
 	wantClosed(t, "Envoy's end", envoy.Done())
@@ -162,7 +163,7 @@ func TestEndOfContextKills(t *testing.T) {
 	}
 }
 
-// An Envoy that ends by itself, for example because it crashed, fails the test that stops it.
+// An Envoy that ends by itself, for example after a crash, fails the test that stops it.
 func TestStopTellsOfACrash(t *testing.T) {
 	envoy := direct(t.Context(), t, nobody)
 	if err := syscall.Kill(envoy.Pid(), syscall.SIGABRT); err != nil {

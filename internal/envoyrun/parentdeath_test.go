@@ -15,8 +15,8 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// If it is started from a thread that ends at once (a goroutine that returns while locked ends its thread), Envoy keeps
-// running, although it asks the kernel to be killed with its parent.
+// Envoy asks the kernel to be killed with its parent. It still keeps running if it is started from a thread that ends
+// at once: a goroutine that returns while locked ends its thread.
 func TestOutlivesTheCallersThread(t *testing.T) {
 	address := modelServer(t)
 	started := make(chan *Envoy)
@@ -73,7 +73,7 @@ func TestEndsWithItsParent(t *testing.T) {
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// It is not our child: an init process reaps it, or, in a container without one, nobody does.
+	// The orphan has another parent: an init process reaps it, or, in a container without one, no process does.
 	expect.True(t, "Envoy has ended", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ")

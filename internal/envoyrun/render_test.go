@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A configuration of the user's own is loaded by its path, and changed in the same places.
+// A user's own configuration is loaded by its path, and changed in the same places.
 func TestRenderFileOfOnesOwn(t *testing.T) {
 	content, err := os.ReadFile("../../config/envoy/gate.yaml")
 	if err != nil {
@@ -58,12 +58,12 @@ func endpoints(cluster map[string]any) []any {
 	return addresses
 }
 
-// source returns from where the model servers' addresses come.
+// source returns the source of the model servers' addresses.
 func source(b Bootstrap) map[string]any {
 	return Object(b.Cluster(ModelServersCluster), "eds_cluster_config", "eds_config", "path_config_source")
 }
 
-// A cluster of one's own that lists the model servers keeps doing so; a file of endpoints replaces either form.
+// A user's own cluster that lists the model servers keeps the list. A file of endpoints replaces either form.
 func TestRenderModelServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.yaml")
 	if err := os.WriteFile(path, []byte("static_resources: { clusters: [{ name: model_servers, type: STATIC }], listeners: [{}] }\nadmin: {}\n"), 0o600); err != nil {
@@ -89,7 +89,7 @@ func TestRenderModelServers(t *testing.T) {
 	}
 }
 
-// Options that cannot work are refused before Envoy is started, by name.
+// Impossible options are refused before Envoy starts, by name.
 func TestRenderRefuses(t *testing.T) {
 	for _, test := range []struct {
 		options Options
@@ -108,7 +108,7 @@ func TestRenderRefuses(t *testing.T) {
 	}
 }
 
-// A path into a configuration that leads nowhere returns nil, whatever is in the way.
+// A path that does not exist in a configuration returns nil, whatever is in the way.
 func TestObjectAndList(t *testing.T) {
 	b := Bootstrap{"a": []any{map[string]any{"b": map[string]any{"c": []any{"d"}}}}, "text": "t"}
 	if got := Object(b, "a", 0, "b"); !reflect.DeepEqual(got, map[string]any{"c": []any{"d"}}) {

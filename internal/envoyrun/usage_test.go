@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// usage.yaml, which other pages and people's own files name, is the recommended configuration.
+// usage.yaml, the name in other pages and in users' files, is the recommended configuration.
 func TestUsageIsRecommended(t *testing.T) {
 	if !reflect.DeepEqual(shippedFile(t, "usage"), shippedFile(t, "recommended")) {
 		t.Error("usage.yaml differs from recommended.yaml in more than its comments")
 	}
 }
 
-// The files of which clients differ, and nothing else, read the usage alike: each API's answers as that API's.
+// The files for several clients read the usage alike, each API's answers in its form. They differ only in the clients.
 func TestWhoReadsUsage(t *testing.T) {
 	for _, config := range []string{"api-keys", "jwt"} {
 		got, want := shippedFile(t, config), shippedFile(t, "recommended")
 		for _, part := range [][2]any{
-			{got.routes()[1:], want.routes()}, // the first is for those who are not known
+			{got.routes()[1:], want.routes()}, // the first is for unknown clients
 			{got.upstream(), want.upstream()},
 			{got.forwarded()["typed"], want.forwarded()["typed"]},
 		} {
@@ -30,7 +30,7 @@ func TestWhoReadsUsage(t *testing.T) {
 	}
 }
 
-// One Edit adds the filter and the other takes it out, whole; where there is no place for it, both say so.
+// One Edit adds the filter and the other removes it, whole. Without a place for it, both return an error.
 func TestUsageIsAddedAndTakenOut(t *testing.T) {
 	b := shippedFile(t, "recommended")
 	mentions := func(what string) bool {
@@ -54,7 +54,7 @@ func TestUsageIsAddedAndTakenOut(t *testing.T) {
 	}
 }
 
-// A change of the way to the model servers changes each of the routes there.
+// A change of the route to the model servers changes each of the routes there.
 func TestRouteIsThatOfEach(t *testing.T) {
 	b := shippedFile(t, "recommended")
 	b.Route()["timeout"] = "7s"

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// failing is a test that notes how it is failed.
+// failing is a test that records its failure.
 type failing struct {
 	testing.TB
 	said string
@@ -24,7 +24,7 @@ func (f *failing) Fatalf(format string, args ...any) {
 	panic(f)
 }
 
-// A wait ends with the condition, or fails the test at its bound, with the last error.
+// A wait ends with its condition, or fails the test at its bound, with the last error.
 func TestWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, asked := time.Now(), 0
@@ -43,7 +43,7 @@ func TestWithin(t *testing.T) {
 	})
 }
 
-// A metric is the sum of the series with these labels. A page with another status than 200 is an error.
+// A metric is the sum of the series with these labels. A page with a status other than 200 is an error.
 func TestScrape(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {

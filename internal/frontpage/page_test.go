@@ -52,7 +52,7 @@ func sample() *status.Document {
 	return d
 }
 
-// page returns the page of a document, as a first reader gets it.
+// page returns the page of a document as on a first visit.
 func page(d *status.Document) *Page {
 	return &Page{Document: d, Query: DefaultQuery(), Refresh: Refresh, Index: []Entry{{"/debug/status", "The document as JSON."}}}
 }
@@ -66,7 +66,7 @@ func render(t *testing.T, p *Page) string {
 	return string(text)
 }
 
-// The page has what weir status prints: the verdict with its reasons, the numbers of the pool, and all tables.
+// The page has the same content as weir status: the verdict with its reasons, the numbers of the pool, and all tables.
 func TestPage(t *testing.T) {
 	text := render(t, page(sample()))
 	for _, want := range []string{
@@ -83,7 +83,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if strings.Contains(text, "Show more") { // of 50 flows that were asked for there are 3
+	if strings.Contains(text, "Show more") { // 3 of the 50 requested flows exist
 		t.Error("the page promises more rows than it has room for")
 	}
 	healthy := sample()
@@ -95,8 +95,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A page that stays has fields to search with, which keep the other parameters; one that refreshes itself has none, since it
-// would empty them.
+// A page without a refresh has search fields, which keep the other parameters. A page that refreshes itself has none,
+// since the refresh would empty them.
 func TestSearch(t *testing.T) {
 	p := page(sample())
 	p.Query.Flow, p.Query.Flows, p.Query.SortFlows = "team", 3, "flow"
@@ -150,8 +150,8 @@ func fill(v reflect.Value, text string) {
 	}
 }
 
-// Whatever the texts of a document and of a query are, the page has the elements of a page without them: no script, no image,
-// no style but its own, and no link to another place.
+// For any texts in the document and the query, the page has the same elements: no script, no image, no style but its
+// own, and no link to another site.
 func TestTextsAreEscaped(t *testing.T) {
 	for _, text := range []string{
 		hostile, `"><script>alert(1)</script>`, `' onmouseover='alert(1)`, `</style><style>*{color:red}</style>`, `javascript:alert(1)`, `--><!--`,
@@ -199,7 +199,7 @@ func elements(t *testing.T, page string) (all []string) {
 	}
 }
 
-// The policy allows the style of the page, which a browser hashes as it stands there, and no script.
+// The policy allows the page's own style, by the hash that a browser computes, and no script.
 func TestPolicy(t *testing.T) {
 	_, rest, _ := strings.Cut(render(t, page(sample())), "<style>")
 	inPage, _, _ := strings.Cut(rest, "</style>")
@@ -216,7 +216,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// A page has a bounded size whatever the names are, and loses the last rows, not the first.
+// A page has a bounded size for any names, and omits the last rows first.
 func TestSize(t *testing.T) {
 	for _, name := range []string{"tenant", strings.Repeat("<", 252)} {
 		d := sample()

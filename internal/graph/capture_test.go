@@ -34,8 +34,7 @@ func built[T any](t *testing.T, k *Capture, changes Changes) *T {
 	return root.(*T)
 }
 
-// Nothing that happens to a graph after Take has an effect on its copy, and nothing that happens to the copy has one on the
-// graph.
+// A change of the graph after Take does not affect the copy, and a change of the copy does not affect the graph.
 func TestCaptureIsACopy(t *testing.T) {
 	example := func() *node {
 		n := &node{name: "a", items: append(make([]leaf, 0, 8), leaf{n: 1}, leaf{n: 2}), shape: &square{4}, empty: make([]int, 0, 8), fixed: [3]leaf{{n: 5}}}
@@ -78,7 +77,7 @@ func TestCaptureIsACopy(t *testing.T) {
 	}
 }
 
-// A graph of any size is captured, whatever number of values was announced.
+// A graph of any size is captured, whatever the announced number of values.
 func TestCaptureGrows(t *testing.T) {
 	c := codec()
 	for _, announced := range []int{0, 100, 10_000} {
@@ -96,13 +95,13 @@ func TestCaptureGrows(t *testing.T) {
 	}
 }
 
-// keyed has keys and times, and fields of others.
+// keyed has keys and times, and fields of other types.
 type keyed struct {
 	key     string `graph:"key"`
 	other   string
 	under   []string          `graph:"key"`
 	same    []string          `graph:"key"`
-	plain   []string          // the same again, which are no keys here
+	plain   []string          // the same values, which are not keys here
 	byKey   map[string]*keyed `graph:"key"`
 	shared  map[string]*keyed `graph:"key"`
 	plainly map[string]string
@@ -113,7 +112,7 @@ type keyed struct {
 	next    *keyed
 }
 
-// Build changes each key once and each time, and leaves out what is somebody else's.
+// Build changes each key and each time once, and no other value.
 func TestBuildChanges(t *testing.T) {
 	names := []string{"a", "b"}
 	v := &keyed{key: "a", other: "a", under: names, same: names, plain: names, plainly: map[string]string{"a": "a"}}

@@ -100,7 +100,7 @@ func reread(t *testing.T, n *node) *node {
 	return back
 }
 
-// Values of every kind are decoded as they were, including unexported fields.
+// Values of every kind are decoded unchanged, including unexported fields.
 func TestEverythingComesBack(t *testing.T) {
 	n := &node{
 		name: "a", u: 1 << 63, f: 2.5, empty: []int{}, when: time.Unix(5, 7).UTC(), shape: &square{4},
@@ -161,7 +161,7 @@ func TestContainerFoundLast(t *testing.T) {
 	}
 }
 
-// A pointer to a value whose type is defined by another's points to that other value, whichever is found first.
+// A pointer to a value of a type defined by another type points to the other value, whichever is found first.
 func TestPointersOfADefinedType(t *testing.T) {
 	n := &node{leaves: []*leaf{{n: 1}}, items: []leaf{{n: 2}}}
 	n.twins = []*twin{(*twin)(n.leaves[0]), (*twin)(&n.items[0]), {n: 3}}
@@ -171,7 +171,7 @@ func TestPointersOfADefinedType(t *testing.T) {
 	}
 }
 
-// A decoded random source continues where the original was.
+// A decoded random source continues like the original.
 func TestRandomGoesOn(t *testing.T) {
 	n := &node{random: rand.New(rand.NewPCG(1, 2))}
 	n.random.Uint64()
@@ -206,7 +206,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Learn registers types that cannot be named, from an example.
+// Learn registers types without a name, from an example.
 func TestLearn(t *testing.T) {
 	type inside struct{ l *leaf }
 	n := &node{next: &node{inner: leaf{n: 4}}}
@@ -227,7 +227,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// Read refuses what a program with other types has encoded.
+// Read refuses an encoding by a program with other types.
 func TestAnotherBuild(t *testing.T) {
 	text := write(t, codec(), &node{})
 	if _, err := New((*node)(nil)).Read(text); !errors.Is(err, ErrOtherBuild) {
@@ -238,7 +238,7 @@ func TestAnotherBuild(t *testing.T) {
 	}
 }
 
-// FuzzRead: broken bytes lead to an error, and to nothing worse.
+// FuzzRead: broken bytes cause an error and nothing else.
 func FuzzRead(f *testing.F) {
 	n := &node{name: "a", shape: &square{4}, items: []leaf{{n: 1}}, byName: map[string]*node{}, random: rand.New(rand.NewPCG(1, 2))}
 	n.next, n.byName["x"], n.inner.owner, n.named, n.byLeaf = n, n, n, theNamed("x"), map[*leaf]int{&n.items[0]: 1}
@@ -271,7 +271,7 @@ func readBroken(t *testing.T, whole, rest []byte) {
 		if back.(*node) == nil {
 			t.Fatal("no root, and no error")
 		}
-		_, _ = codec().Write(back) // what was read is a graph
+		_, _ = codec().Write(back) // the decoded value is a graph
 	}
 }
 

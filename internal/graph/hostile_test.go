@@ -15,7 +15,7 @@ func hostile(c *Codec) []byte {
 
 func (c *Codec) id(t reflect.Type) uint64 { return uint64(c.ids[t]) }
 
-// Bytes that announce more values than they can contain do not make Read allocate memory for them.
+// Read allocates no memory for more values than the bytes can contain.
 func TestAnnouncedMemoryIsNotMade(t *testing.T) {
 	const rest = 1 << 20
 	type wide struct{ n [100]int }

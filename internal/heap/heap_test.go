@@ -16,7 +16,7 @@ func (n *numbered) Key() Key { return n.key }
 
 func (n *numbered) Handle() *int32 { return &n.number }
 
-// The heap has what a sorted list has, whatever is pushed, changed and removed, also across the rollover of values.
+// The heap equals a sorted list after any push, change and removal, also across the rollover of values.
 func TestHeapIsASortedList(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	key := func() Key { return Key{Value: ^uint64(0) - 20 + random.Uint64N(40), Seq: random.Uint64()} }
@@ -81,7 +81,7 @@ func TestHeapIsASortedList(t *testing.T) {
 	}
 }
 
-// A walk that goes on below the elements up to some key visits all of these, parents first, and none below others.
+// A walk over the elements below a key visits all of them, parents first, and no children of other elements.
 func TestWalk(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -105,7 +105,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// The first element that will do is the least of those, and few others are looked at.
+// The first acceptable element is the least of the acceptable ones, and few others are visited.
 func TestFirstThatWillDo(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {

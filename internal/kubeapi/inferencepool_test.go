@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An object as a user writes it keeps its meaning, and its copy shares nothing with it.
+// An object in a user's form keeps its meaning, and its copy shares nothing with it.
 func TestInferencePool(t *testing.T) {
 	const text = `{"apiVersion":"inference.networking.k8s.io/v1","kind":"InferencePool","metadata":{"name":"chat"},
 		"spec":{"selector":{"matchLabels":{"app":"vllm"}},"targetPorts":[{"number":8000},{"number":8001}],

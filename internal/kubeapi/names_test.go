@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The objects that name objectives and models keep their meaning as a user writes them, and their copies share nothing
-// with them.
+// The objects that name objectives and models keep the meaning of a user's text, and their copies share nothing with
+// them.
 func TestNamingObjects(t *testing.T) {
 	const meta = `"metadata":{"name":"n","labels":{"a":"b"}},"unknown":true,
 		"status":{"conditions":[{"type":"Accepted","status":"False","reason":"Invalid","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`
@@ -95,7 +95,7 @@ func TestNamingLists(t *testing.T) {
 	}
 }
 
-// noneShared walks through two equal values for pointers, slices and maps that are the same.
+// noneShared searches two equal values for shared pointers, slices and maps.
 func noneShared(t *testing.T, path string, a, b reflect.Value) {
 	t.Helper()
 	switch a.Kind() {

@@ -49,7 +49,7 @@ subjects:
   - {kind: ServiceAccount, name: reader}
 `
 
-// A service account may do what a Role gives it, and nothing else; each request of its is on record.
+// A service account has exactly the permissions of its Role. Each of its requests is recorded.
 func TestServiceAccountsHaveTheirRolesOnly(t *testing.T) {
 	env := Shared(t)
 	namespace := env.Namespace(t)
@@ -115,7 +115,7 @@ func TestServiceAccountsHaveTheirRolesOnly(t *testing.T) {
 	}
 }
 
-// Tokens are the apiserver's own, so it can be asked whose they are.
+// Tokens are the apiserver's own, so it can name their owners.
 func TestTokens(t *testing.T) {
 	env := Shared(t)
 	namespace := env.Namespace(t)
@@ -131,7 +131,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A kubeconfig file says who asks, and in which namespace; the directory is a pod's own.
+// A kubeconfig file names its user and namespace. The directory is a pod's own.
 func TestKubeconfig(t *testing.T) {
 	env := Shared(t)
 	namespace := env.Namespace(t)
@@ -172,8 +172,8 @@ spec:
   containers: [{name: model, image: none}]
 `
 
-// There is no kubelet: a pod has the status that the test gives it, and with a node it terminates until the test ends
-// it, as on a node that does not answer.
+// There is no kubelet: a pod has the status set by the test. With a node it terminates until the test ends it, as on a
+// node that does not answer.
 func TestPodsAreTheTests(t *testing.T) {
 	env := Shared(t)
 	namespace := env.Namespace(t)
@@ -254,7 +254,7 @@ spec:
 status: {acceptedNames: {kind: "", plural: ""}, conditions: null, storedVersions: null}
 `
 
-// A definition is in use when InstallCRDs returns, and may be installed again.
+// A definition is in use when InstallCRDs returns, and can be installed again.
 func TestInstallCRDs(t *testing.T) {
 	env := Shared(t)
 	namespace := env.Namespace(t)
@@ -273,7 +273,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 }
 
-// Without the programs, the error says how to get them.
+// Without the programs, the error has the command to get them.
 func TestNoAssets(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
 	if _, err := Assets(); !errors.Is(err, ErrNoAssets) || !strings.Contains(err.Error(), "make test-kube-assets") {

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// While the apiserver is stopped, connections are refused; it comes back at the same address with what it had, and
-// takes the tokens that it had given.
+// A stopped apiserver refuses connections. It restarts at the same address with its data, and accepts its earlier
+// tokens.
 func TestOutage(t *testing.T) {
 	env := Start(t)
 	namespace := env.Namespace(t)
@@ -69,7 +69,7 @@ func TestEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pid := range []int{etcd, apiserver} {
-		// It is not our child: an init process reaps it, or, in a container without one, nobody does.
+		// The orphan has another parent: an init process reaps it, or, in a container without one, no process does.
 		expect.True(t, fmt.Sprintf("process %d has ended", pid), func() bool {
 			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			return err != nil || strings.Contains(string(stat), ") Z ")

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/checkout"
 )
 
-// The modules that Kubernetes publishes beside itself are of its own version: v0.36.3 with v1.36.3. Nothing else would
-// notice an update of the one without the others.
+// The modules that Kubernetes publishes beside itself have its version: v0.36.3 with v1.36.3. No other test would
+// notice an update of one without the others.
 func TestStagingModulesAreOfOneVersion(t *testing.T) {
 	root, err := checkout.Root()
 	if err != nil {

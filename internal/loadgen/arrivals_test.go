@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// A worker sends its next request only when the last one was answered; workers start one by one, so that they are out
-// of phase.
+// A worker sends its next request only after the last answer. Workers start one by one, so that they are out of phase.
 func TestClosedLoopStagger(t *testing.T) {
 	inBubble(t, takes(100*time.Millisecond), func(b *bubble) {
 		w := load(ClosedLoop{Workers: 3, Stagger: 10 * time.Millisecond})
@@ -32,8 +31,7 @@ func TestClosedLoopStaggersSomeOnly(t *testing.T) {
 	})
 }
 
-// An open loop's arrivals are equally spaced, however long the answers take, and latencies are measured from when they
-// were due.
+// An open loop's arrivals are equally spaced, however long the answers take. Latencies are measured from the due time.
 func TestOpenLoopDoesNotWaitForAnswers(t *testing.T) {
 	inBubble(t, takes(time.Second), func(b *bubble) {
 		w := load(OpenLoop{Rate: 10})
@@ -49,7 +47,7 @@ func TestOpenLoopDoesNotWaitForAnswers(t *testing.T) {
 	})
 }
 
-// An arrival beyond MaxInFlight is recorded as unsent at the moment it was due, and is not sent later.
+// An arrival beyond MaxInFlight is recorded as unsent at its due time, and is not sent later.
 func TestOpenLoopWithoutRoom(t *testing.T) {
 	inBubble(t, takes(250*time.Millisecond), func(b *bubble) {
 		w := load(OpenLoop{Rate: 10, MaxInFlight: 2})
@@ -61,7 +59,7 @@ func TestOpenLoopWithoutRoom(t *testing.T) {
 			faults = append(faults, results[i].Fault())
 			sent += results[i].Attempts
 		}
-		// Two are in flight from 0.1 s on; the first ends at 0.25 s, so that the one due at 0.3 s has room.
+		// Two are in flight from 0.1 s on. The first ends at 0.25 s, so the request due at 0.3 s has room.
 		if want := []string{"", "", "unsent", "", "", "unsent"}; !slices.Equal(faults, want) {
 			b.Errorf("faults %q, want %q", faults, want)
 		}
@@ -71,7 +69,7 @@ func TestOpenLoopWithoutRoom(t *testing.T) {
 	})
 }
 
-// The same seed gives the same Poisson arrivals, and another seed gives others; their mean is that of the rate.
+// The same seed gives the same Poisson arrivals, and another seed gives others. Their mean is that of the rate.
 func TestPoissonFollowsItsSeed(t *testing.T) {
 	draw := func(seed uint64) []time.Duration {
 		next := OpenLoop{Rate: 100, Poisson: true, Seed: seed}.due()
@@ -106,7 +104,7 @@ func TestPoissonFollowsItsSeed(t *testing.T) {
 	}
 }
 
-// A run sends at the times that were drawn.
+// A run sends at the drawn times.
 func TestPoissonRunsAreRepeatable(t *testing.T) {
 	var runs [2][]time.Duration
 	for i := range runs {
@@ -152,7 +150,7 @@ func TestScheduleKeepsItsTimes(t *testing.T) {
 	}
 }
 
-// The tokens that an answer reports are its result's, of a stream and of a whole answer.
+// A result has the tokens that its answer reports, streamed or not.
 func TestUsageOfAnswers(t *testing.T) {
 	const usage = `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}`
 	for _, stream := range []bool{false, true} {

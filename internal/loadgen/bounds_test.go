@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A plan that is not bounded in requests and in time is an error that names every problem, and nothing is sent.
+// A plan without bounds in requests and in time is an error with every problem, and sends nothing.
 func TestUnboundedPlansAreErrors(t *testing.T) {
 	inBubble(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }, func(b *bubble) {
 		plan := Plan{
@@ -44,8 +44,7 @@ func TestUnboundedPlansAreErrors(t *testing.T) {
 	})
 }
 
-// However many workers there are, no more requests are sent than the workload has; each has one result, in the order of
-// sending.
+// For any number of workers, a run sends at most the workload's requests. Each has one result, in the order of sending.
 func TestBoundedInRequests(t *testing.T) {
 	inBubble(t, takes(time.Millisecond), func(b *bubble) {
 		w := load(ClosedLoop{Workers: 7})
@@ -66,7 +65,7 @@ func TestBoundedInRequests(t *testing.T) {
 	})
 }
 
-// Nothing is sent after the workload's end. Requests in flight then have the drain time to finish, and are cut off
+// A run sends nothing after the workload's end. Requests in flight then have the drain time to finish, and are cut off
 // after it.
 func TestBoundedInTime(t *testing.T) {
 	for drain, want := range map[time.Duration]string{0: "cut off", 64 * time.Millisecond: "cut off", 66 * time.Millisecond: ""} {

@@ -44,7 +44,7 @@ func inBubble(t *testing.T, server http.HandlerFunc, test func(*bubble)) {
 	})
 }
 
-// run runs a plan of one workload and returns its results.
+// run executes a plan of one workload and returns its results.
 func (b *bubble) run(w Workload) []Result {
 	b.Helper()
 	report, err := Run(b.Context(), b.client, Plan{Workloads: []Workload{w}}, nil)
@@ -61,7 +61,7 @@ func load(arrivals Arrivals) Workload {
 	}
 }
 
-// takes returns a server that answers each request after d, unless its client leaves before.
+// takes returns a server that answers each request after d, unless its client disconnects.
 func takes(d time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -72,7 +72,7 @@ func takes(d time.Duration) http.HandlerFunc {
 	}
 }
 
-// starts returns when the requests started, since the start of the run.
+// starts returns the start times of the requests, since the start of the run.
 func starts(results []Result) []time.Duration {
 	all := make([]time.Duration, len(results))
 	for i := range results {

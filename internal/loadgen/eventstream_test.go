@@ -32,7 +32,7 @@ func TestTTFTIsTheFirstDataLine(t *testing.T) {
 	})
 }
 
-// For other bodies it is the time of the first byte, for an empty one the end.
+// For other bodies it is the time of the first byte, and the end for an empty one.
 func TestTTFTOfOtherBodies(t *testing.T) {
 	for body, want := range map[string]time.Duration{"{}": 300 * time.Millisecond, "": 600 * time.Millisecond} {
 		inBubble(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -51,7 +51,7 @@ func TestTTFTOfOtherBodies(t *testing.T) {
 	}
 }
 
-// If a stream was requested, a 2xx answer that is not one is a fault; a rejection is not, whatever its body.
+// An answer with 2xx to a request for a stream has to be a stream. A rejection need not be.
 func TestNotAStream(t *testing.T) {
 	for _, test := range []struct {
 		status     int
@@ -77,7 +77,7 @@ func TestNotAStream(t *testing.T) {
 	}
 }
 
-// The scanner's result does not depend on where the reads split the stream.
+// The scanner's result does not depend on the cuts between reads.
 func TestScannerAcrossEverySplit(t *testing.T) {
 	for stream, want := range map[string]struct {
 		lines int

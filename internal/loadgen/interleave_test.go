@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Scenarios run in turn, round by round, and the progress ends at the whole.
+// Scenarios run in turn, round by round, and the progress ends at 100 %.
 func TestInterleaveInTurn(t *testing.T) {
 	var order []string
 	scenario := func(name string) Scenario {
@@ -30,7 +30,7 @@ func TestInterleaveInTurn(t *testing.T) {
 	}
 }
 
-// Ratios are taken pair by pair: a machine that halves its speed in one round does it to both.
+// Ratios are taken in pairs: a machine that slows down to half its speed in one round affects both.
 func TestRatiosArePairByPair(t *testing.T) {
 	c := Comparison{Scenarios: []string{"base", "weir"}, Rounds: [][]Figures{
 		{{"ms": 10}, {"ms": 12}},
@@ -54,7 +54,7 @@ func TestRatiosArePairByPair(t *testing.T) {
 	}
 }
 
-// An error keeps the whole rounds before it; senseless calls are errors too.
+// An error keeps the complete rounds before it. Invalid calls are errors too.
 func TestInterleaveErrors(t *testing.T) {
 	broken := errors.New("broken")
 	ok := func(context.Context, int) (Figures, error) { return Figures{}, nil }

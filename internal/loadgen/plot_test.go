@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The figure of two runs is a picture, PNG or SVG by the file's ending, with the words that it was given; other endings
-// are errors and leave no file.
+// The figure of two runs is a picture, PNG or SVG by the file's ending, with the given texts. Other endings are errors
+// and leave no file.
 func TestFigureIsSaved(t *testing.T) {
 	dir := t.TempDir()
 	saved := func(name string) []byte {
@@ -41,7 +41,7 @@ func TestFigureIsSaved(t *testing.T) {
 	}
 }
 
-// A figure is drawn whatever there is to show: nothing, one answer, answers of no time at all, only rejections, years.
+// Every input gives a figure: nothing, one answer, answers of no time at all, only rejections, years.
 func TestFigureOfAnything(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	result := func(status int, start, ttft time.Duration) Result {
@@ -65,8 +65,8 @@ func TestFigureOfAnything(t *testing.T) {
 	}
 }
 
-// Ticks are at 1, 2 and 5 of each decade, at whole decades where there are many; the ends are ticks, ten times apart at
-// least.
+// Ticks are at 1, 2 and 5 of each decade, or at whole decades if there are many. The ends are ticks, at least ten times
+// apart.
 func TestLatencyAxis(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {

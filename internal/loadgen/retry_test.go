@@ -9,7 +9,7 @@ import (
 )
 
 // rejects answers the first requests with the status and, in turn, each of the headers, and later ones with 200. It
-// records when requests arrived.
+// records the arrival times.
 type rejects struct {
 	status  int
 	headers []http.Header
@@ -26,8 +26,8 @@ func (s *rejects) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// sentAt runs one request against the rejections, with up to retry.Max retries, and returns when its attempts arrived
-// and its result.
+// sentAt runs one request against the rejections, with up to retry.Max retries, and returns the arrival times of its
+// attempts and its result.
 func sentAt(t *testing.T, s *rejects, retry Retry) (came []time.Duration, result Result) {
 	t.Helper()
 	inBubble(t, s.ServeHTTP, func(b *bubble) {
@@ -61,7 +61,7 @@ func TestRetryObeysTheServer(t *testing.T) {
 	}
 }
 
-// When its retries are used up, a request ends as rejected, with the last answer's headers.
+// After its last retry, a request ends as rejected, with the last answer's headers.
 func TestRetriesAreBounded(t *testing.T) {
 	again := headers("retry-after-ms", "10", "x-weir-reason", "queue-full", "retry-after", "1")
 	for most, want := range map[int]int{0: 1, 2: 3} {
@@ -73,7 +73,7 @@ func TestRetriesAreBounded(t *testing.T) {
 	}
 }
 
-// The same statuses are retried as by the real clients; x-should-retry overrides them.
+// Retries follow the statuses of the real clients. x-should-retry overrides them.
 func TestWhatIsRetried(t *testing.T) {
 	for _, test := range []struct {
 		status int
@@ -99,8 +99,8 @@ func TestWhatIsRetried(t *testing.T) {
 	}
 }
 
-// If the server gives no time, or an unreadable one, the wait is the clients' backoff: 0.5 s doubled up to 8 s, minus
-// up to a quarter, drawn from the seed.
+// Without a readable time from the server, the wait is the clients' backoff: 0.5 s doubled up to 8 s, minus up to a
+// quarter, drawn from the seed.
 func TestBackoff(t *testing.T) {
 	senseless := []http.Header{
 		headers(),
@@ -124,7 +124,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A connection that breaks before the answer is retried; one that breaks within it is not.
+// A connection that breaks before the answer leads to a retry. One that breaks during the answer does not.
 func TestBrokenConnections(t *testing.T) {
 	for within, want := range map[bool]int{false: 3, true: 1} {
 		came := 0

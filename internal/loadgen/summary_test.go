@@ -36,8 +36,8 @@ func TestPercentilesAreExact(t *testing.T) {
 	}
 }
 
-// Counts and times exclude what started in the warm-up; throughput counts the answers that ended in the window,
-// wherever they started.
+// Counts and times exclude requests that started in the warm-up. Throughput counts the answers that ended in the
+// window, whenever they started.
 func TestWarmupIsLeftOut(t *testing.T) {
 	answer := func(start, total time.Duration) Result {
 		return Result{Tenant: "t", Start: start, Total: total, FirstData: total / 2, Attempts: 1, Status: 200}
@@ -83,7 +83,7 @@ func TestRunWithWarmup(t *testing.T) {
 	})
 }
 
-// Every result counts once, as OK, rejected or failed; outcomes are sorted by frequency, and the total is the sum over
+// Every result counts once, as OK, rejected or failed. Outcomes are sorted by frequency, and the total is the sum over
 // tenants.
 func TestSummaryByTenantAndOutcome(t *testing.T) {
 	result := func(tenant string, status int, reason string, err error, attempts int) Result {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// syntheticReport returns a report as from a run: a quiet tenant with 2 requests per second, and a noisy one with 64
-// workers from 5 s to 25 s of 30 s. held means that something holds the noisy tenant back.
+// syntheticReport returns a report of an imaginary run: a quiet tenant with 2 requests per second, and a noisy one with
+// 64 workers from 5 s to 25 s of 30 s. held bounds the noisy tenant.
 func syntheticReport(held bool) *Report {
 	random := rand.New(rand.NewPCG(1, 2))
 	report := &Report{Warmup: time.Second, Length: 30 * time.Second}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The table has a line for each scene and tenant, and one for all; a rule is between scenes, and figures stand to the
-// right.
+// The table has a line for each scene and tenant, and one for all. A rule separates scenes, and figures are
+// right-aligned.
 func TestTable(t *testing.T) {
 	const want = `
 scene    tenant       requests   ok  rejected  failed  ok/s  TTFT p50     p95     p99

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Scenarios that go together meet in each round, and each hands over its own figures and its own error.
+// Scenarios of a group meet in each round, and each returns its own figures and its own error.
 func TestTogether(t *testing.T) {
-	var all [2]sync.WaitGroup // of each round: those that have not begun
+	var all [2]sync.WaitGroup // of each round: scenarios that have not begun
 	broken := errors.New("broken")
 	scenario := func(name string, figure float64) Scenario {
 		return Scenario{Name: name, Run: func(_ context.Context, round int) (Figures, error) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Requests that follow one another on one connection are each served to their end: no deadline of the one before cuts
-// them off. The handler waits, so that the server reads on behind it.
+// Requests in sequence on one connection are each served to their end: an earlier request's deadline does not cut them
+// off. The handler waits, so that the server reads on behind it.
 func TestRequestsOfOneConnectionEndAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen()

@@ -41,7 +41,7 @@ func inBubble(t *testing.T, cfg Config, test func(t *testing.T, b *bubble)) {
 	})
 }
 
-// send posts a body and returns the answer, headers read; its body is closed with the test.
+// send posts a body and returns the answer with its headers. The test's end closes the answer's body.
 func (b *bubble) send(ctx context.Context, path, body string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memory"+path, strings.NewReader(body))
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *bubble) post(path, body string) (status int, answer string) {
 	return resp.StatusCode, string(data)
 }
 
-// moment is one event of a stream and when it came.
+// moment is one event of a stream, and its time.
 type moment struct {
 	after time.Duration
 	data  string // the data line's

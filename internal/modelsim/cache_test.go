@@ -16,7 +16,7 @@ func caching() Config {
 	return cfg
 }
 
-// A prompt finds the blocks of one that began alike, and the usage says so in each shape of an answer.
+// A prompt finds the blocks of one with the same beginning, and each form of an answer has them in its usage.
 func TestCachedTokensInUsage(t *testing.T) {
 	shared, other := strings.Repeat("a", 160), strings.Repeat("b", 160)
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func TestCachedTokensInUsage(t *testing.T) {
 			if got := ask(shared+"one", ""); got != nil && got != 0.0 {
 				t.Errorf("%s: the first prompt: %v cached", c.name, got)
 			}
-			// 160 bytes are 40 tokens in 10 blocks; the API's own bytes before them move the last block's end.
+			// 160 bytes are 40 tokens in 10 blocks. The API's own bytes before them move the last block's end.
 			if got, ok := ask(shared+"two", "").(float64); !ok || got < 36 || got > 48 {
 				t.Errorf("%s: a prompt that begins alike: %v cached, want about 40", c.name, got)
 			}
@@ -66,7 +66,7 @@ func TestCachedTokensInUsage(t *testing.T) {
 	}
 }
 
-// A list of prompts counts each one's hits once, however many answers it gets. Token IDs are blocks too.
+// A list of prompts counts each one's hits once, for any number of answers. Token IDs are blocks too.
 func TestCachedTokensOfSeveralPrompts(t *testing.T) {
 	inBubble(t, caching(), func(t *testing.T, b *bubble) {
 		for range 2 {
@@ -79,7 +79,7 @@ func TestCachedTokensOfSeveralPrompts(t *testing.T) {
 	})
 }
 
-// Without the two settings nothing is cached, and nothing said.
+// Without the two settings nothing is cached, and nothing is reported.
 func TestNothingIsCachedUnasked(t *testing.T) {
 	for _, c := range []struct {
 		caching, details bool
@@ -101,7 +101,7 @@ func TestNothingIsCachedUnasked(t *testing.T) {
 	}
 }
 
-// A body beyond the limit is refused, and not read.
+// A body beyond the limit is refused without being read.
 func TestLargeBodiesAreRefused(t *testing.T) {
 	cfg := caching()
 	cfg.MaxBodyBytes = 100
@@ -135,7 +135,7 @@ func (b *bubble) fault(method, body string) (status int, answer string) {
 	return response.StatusCode, text.String()
 }
 
-// Clients make the server fail, for some requests or until they take it back.
+// Clients make the server fail, for a number of requests or until they revoke the fault.
 func TestFaultsOnDemand(t *testing.T) {
 	cfg := caching()
 	cfg.Faults = true
@@ -176,7 +176,7 @@ func TestFaultsOnDemand(t *testing.T) {
 	})
 }
 
-// A wrong fault is told, with all that is wrong, and not put in force.
+// A wrong fault gives an error with all its mistakes, and has no effect.
 func TestWrongFaults(t *testing.T) {
 	cfg := caching()
 	cfg.Faults = true
@@ -205,7 +205,7 @@ func TestWrongFaults(t *testing.T) {
 	})
 }
 
-// Blocks have the tokens that they should, and stand for everything before their end.
+// Blocks have the right tokens, and identify everything before their end.
 func TestBlocksOfPrompts(t *testing.T) {
 	h, err := NewHandler(caching())
 	if err != nil {

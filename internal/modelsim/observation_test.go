@@ -43,7 +43,7 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// The engine's work for a client that left is recorded, too.
+// The engine's work for a disconnected client is recorded, too.
 func TestRecordOfOneWhoLeft(t *testing.T) {
 	cfg := Fixed(1, time.Second)
 	cfg.Records = 1

@@ -62,7 +62,7 @@ func TestResetBeforeHeaders(t *testing.T) {
 	})
 }
 
-// Part of the answer arrives, then the connection breaks and the slot is free.
+// A part of the answer arrives. Then the connection breaks and the slot is free.
 func TestResetMidAnswer(t *testing.T) {
 	for _, body := range []string{`{"messages":[],"stream":true}`, `{"messages":[]}`} {
 		inBubble(t, Fixed(1, 32*time.Second), func(t *testing.T, b *bubble) {
@@ -117,7 +117,7 @@ func TestTrailersAndNoContent(t *testing.T) {
 	})
 }
 
-// However the body is cut into pieces, the answer is the same, and the pieces have the sizes asked for.
+// For any cuts of the body, the answer is the same, and the pieces have the requested sizes.
 func TestOddChunksKeepTheBytes(t *testing.T) {
 	answers := make(map[string][]string)
 	for _, sizes := range [][]int{nil, {1}, {1, 100, 3}} {

@@ -87,7 +87,7 @@ func TestStartReportsErrors(t *testing.T) {
 	}
 }
 
-// The instant server finds the key without parsing, and text that looks like it does not count.
+// The instant server finds the key without parsing. A text that looks like the key does not count.
 func TestAsksFor(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{"stream":true}`:                 true,

@@ -191,7 +191,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// kindOf names an event by what its API names it by.
+// kindOf returns the name of an event in its API.
 func kindOf(t *testing.T, data string) string {
 	t.Helper()
 	if data == "[DONE]" {
@@ -271,7 +271,7 @@ func TestAccepted(t *testing.T) {
 	})
 }
 
-// The same seed gives the same answers; another seed, or another request, gives others.
+// The same seed gives the same answers. Another seed, or another request, gives others.
 func TestSeedFixesTheTexts(t *testing.T) {
 	texts := func(seed uint64) (list []string) {
 		cfg := Fixed(8, time.Second)

@@ -45,7 +45,7 @@ func TestFixedTimeQueues(t *testing.T) {
 	})
 }
 
-// The headers of a stream do not wait for the slot; the data does.
+// The headers of a stream do not wait for the slot. The data does.
 func TestStreamHeadersComeAtOnce(t *testing.T) {
 	inBubble(t, Fixed(1, 400*time.Millisecond), func(t *testing.T, b *bubble) {
 		first, err := b.send(t.Context(), chatPath, `{"messages":[],"stream":true,"max_tokens":4}`)
@@ -92,7 +92,7 @@ func TestResponsesStreamOpensAtOnce(t *testing.T) {
 	})
 }
 
-// After the abort delay the slot is free; a waiting request of a client that left is dropped in the same way.
+// After the abort delay the slot is free. A waiting request of a disconnected client is dropped in the same way.
 func TestClientLeaves(t *testing.T) {
 	for _, delay := range []time.Duration{0, 50 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestClientLeavesAStream: also with data under way the slot is free at once.
+// TestClientLeavesAStream checks that the slot is free at once even with data under way.
 func TestClientLeavesAStream(t *testing.T) {
 	inBubble(t, Fixed(1, time.Second), func(t *testing.T, b *bubble) {
 		ctx, leave := context.WithCancel(t.Context())
@@ -158,7 +158,7 @@ func TestClientLeavesAStream(t *testing.T) {
 	})
 }
 
-// TestWaitFor wakes on a change and gives up with the context.
+// TestWaitFor checks that WaitFor wakes on a change and ends with the context.
 func TestWaitFor(t *testing.T) {
 	inBubble(t, Fixed(1, time.Second), func(t *testing.T, b *bubble) {
 		start := time.Now()

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
 
-// A merge of 1,000 objectives and 1,000 models with two targets each: what one change of a resource costs.
+// The merge of 1,000 objectives and 1,000 models with two targets each is the cost of one change of a resource.
 func BenchmarkMerge(b *testing.B) {
 	var r Resources
 	for i := range 1000 {

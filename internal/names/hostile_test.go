@@ -21,7 +21,7 @@ func at(second int64, name string) metav1.ObjectMeta {
 
 func ours() kubeapi.PoolRef { return kubeapi.PoolRef{Name: pool.Name} }
 
-// randomResources has few different names and ages, so that resources contend, and some that cannot be used.
+// randomResources has few names and ages, so that resources conflict, and some invalid ones.
 func randomResources(random *rand.Rand) Resources {
 	var r Resources
 	name := func() string { return string(rune('a' + random.IntN(4))) }
@@ -64,8 +64,7 @@ func randomResources(random *rand.Rand) Resources {
 	return r
 }
 
-// Resources that are as large as can be leave the others alone, are told what is wrong in a bounded text, and keep
-// little memory.
+// The largest possible resources do not affect others, get their errors in a bounded text, and keep little memory.
 func TestHostileResources(t *testing.T) {
 	many := func(n int, rule func(i int) kubeapi.RewriteRule) []kubeapi.RewriteRule {
 		rules := make([]kubeapi.RewriteRule, n)
@@ -131,7 +130,7 @@ func TestHostileResources(t *testing.T) {
 	}
 }
 
-// 10,000 names are taken, of the oldest resources; with as many targets as there may be they keep less than 64 MiB.
+// 10,000 names count, of the oldest resources. With the most targets they keep less than 64 MiB.
 func TestNamesAreBounded(t *testing.T) {
 	var r Resources
 	for i := range MaxNames + 5 {
@@ -179,8 +178,8 @@ func TestNamesAreBounded(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// A name counts once, however many resources have it, and a resource that would go beyond MaxNames is refused whole: a
-// smaller one after it is taken.
+// A name counts once, for any number of resources with it. A resource beyond MaxNames is refused whole, and a smaller
+// one after it is taken.
 func TestNamesAreCountedOnce(t *testing.T) {
 	rewrite := func(age int64, name string, from, to int) *kubeapi.InferenceModelRewrite {
 		rule := kubeapi.RewriteRule{Targets: []kubeapi.RewriteTarget{{ModelRewrite: "v1"}}}
@@ -214,7 +213,7 @@ func TestNamesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A resource is read no further than what its verdict has room for.
+// A resource is read only as far as its verdict has room.
 func TestReadingStopsAtManyProblems(t *testing.T) {
 	matches := kubeapi.RewriteRule{Matches: make([]kubeapi.RewriteMatch, 100_000)}
 	for name, rules := range map[string][]kubeapi.RewriteRule{"rules": make([]kubeapi.RewriteRule, 100_000), "matches": {matches, matches}} {

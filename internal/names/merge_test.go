@@ -15,7 +15,8 @@ import (
 
 var pool = Pool{Group: "inference.networking.k8s.io", Name: "chat"}
 
-// read returns the resources of a text, with objects between lines of "---". Those without a poolRef get the pool's.
+// read returns the resources of a text, with objects between lines of "---". Resources without a poolRef get the
+// pool's.
 func read(t *testing.T, text string) Resources {
 	t.Helper()
 	var r Resources
@@ -63,7 +64,7 @@ func refer(r *kubeapi.PoolRef) {
 	}
 }
 
-// show has a line for each name, and for each resource that is not in use.
+// show has a line for each name, and for each resource not in use.
 func show(n Names) string {
 	var b strings.Builder
 	for _, o := range n.Objectives {
@@ -444,7 +445,7 @@ InferenceModel/long Invalid: spec.modelName: 1025 bytes: must be at most 1024
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := read(t, test.cluster)
-			for range 20 { // whatever the order of the lists
+			for range 20 { // for any order of the lists
 				if got, want := show(Merge(test.file, pool, r)), strings.TrimPrefix(test.want, "\n"); got != want {
 					t.Fatalf("got:\n%s\nwant:\n%s", got, want)
 				}
@@ -456,7 +457,7 @@ InferenceModel/long Invalid: spec.modelName: 1025 bytes: must be at most 1024
 	}
 }
 
-// The order of the lists never matters, and the lists stay as they are: random resources of few names and ages.
+// The order of the lists never matters, and the lists stay unchanged: random resources with few names and ages.
 func TestOrderNeverMatters(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

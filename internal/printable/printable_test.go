@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Characters that command a terminal are replaced in texts, and escaped in JSON, which still means the same. Others stay.
+// Characters that control a terminal are replaced in texts, and escaped in JSON, which keeps its meaning. Other
+// characters stay.
 func TestText(t *testing.T) {
 	const bad, good = "\x1b[2J\r\n\u009b31m\u0085\x7f\u2028\u202e\u2066\u061c", "Ünïcode 日本 🙂 <img>\u00a0"
 	if got := Text(good + "\xff"); got != good+"\uFFFD" {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The core packages are pure. Only the decisions and the reading of requests build on the others, which do not import each
-// other.
+// The core packages are pure. Only the decisions and the reading of requests use the other core packages, which do not
+// import each other.
 func TestCoreIsPure(t *testing.T) {
 	below := map[string][]string{
 		"dispatch": ours("fairqueue", "invalid", "quota", "scheduling", "stock"),
@@ -44,7 +44,7 @@ func ours(names ...string) (paths []string) {
 	return paths
 }
 
-// The simulated engine has no clock either: it runs in virtual time too.
+// The simulated engine has no clock either: it runs in virtual time.
 func TestSimulatedEngineIsPure(t *testing.T) {
 	fset := token.NewFileSet()
 	for _, problem := range Problems(fset, sources(t, fset, filepath.Join("..", "modelsim", "engine"))) {
@@ -52,7 +52,7 @@ func TestSimulatedEngineIsPure(t *testing.T) {
 	}
 }
 
-// The merge of the names is pure too: values of the API are all that it imports besides.
+// The merge of the names is pure too, and imports only values of the API.
 func TestNamesArePure(t *testing.T) {
 	fset := token.NewFileSet()
 	files := sources(t, fset, filepath.Join("..", "names"))
@@ -70,7 +70,7 @@ func TestStreamsRunDown(t *testing.T) {
 	}
 }
 
-// A circle is found through functions, methods, types, variables and constants, and files that only share fields or
+// The check finds a circle through functions, methods, types, variables and constants. Files that only share fields or
 // import the same packages are in none.
 func TestCircle(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{

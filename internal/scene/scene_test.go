@@ -21,7 +21,7 @@ func shell(s *Scene, script string) *exec.Cmd {
 	return exec.CommandContext(s.Context(), "/bin/sh", "-c", script)
 }
 
-// A part that ends by itself ends the scene, whose cause names it.
+// A part that ends by itself ends the scene, and the cause names it.
 func TestUnaskedEnd(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
 	p, err := s.start("sleeper", shell(s, "sleep 60"))
@@ -40,7 +40,7 @@ func TestUnaskedEnd(t *testing.T) {
 	}
 }
 
-// Close ends what runs; the error names a process that ignores SIGTERM.
+// Close ends all running parts. The error names a process that ignores SIGTERM.
 func TestClose(t *testing.T) {
 	s := New(t.Context(), t.TempDir())
 	addresses, err := s.Models(2, modelsim.Instant())

@@ -2,7 +2,7 @@ package splitmix
 
 import "testing"
 
-// The numbers are those that Steele, Lea and Flood's generator gives for the seed 1234567.
+// The numbers are those of Steele, Lea and Flood's generator for the seed 1234567.
 func TestMix(t *testing.T) {
 	state := uint64(1234567)
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/printable"
 )
 
-// A rejection's row has the limit, its value in its unit, and the flows that held most of it, without control characters.
+// A rejection's row has the limit, its value in its unit, and the flows with the most of it, without control
+// characters.
 func TestRejectionNamesItsLimit(t *testing.T) {
 	for want, r := range map[string]*Rejection{
 		"-":                            {},
@@ -28,7 +29,7 @@ func TestRejectionNamesItsLimit(t *testing.T) {
 	}
 }
 
-// Nothing that an epp answers commands the terminal, whichever field has it, and no redirection is followed.
+// No field of an epp's answer controls the terminal, and Read follows no redirection.
 func TestHostileEPP(t *testing.T) {
 	const bad = "\x1b[2J\u009b31m\u202e\r\nx"
 	d := &Document{

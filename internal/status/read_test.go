@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A page may have as many bytes as its reader takes, and no more.
+// A page may have as many bytes as its reader accepts, and no more.
 func TestReadIsBounded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1000)) }))
 	t.Cleanup(server.Close)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// large returns a document with so many rows, whose flows have names of this kind.
+// large returns a document with so many rows, and flows with names of this kind.
 func large(engines, flows int, name func(int) string) *Document {
 	d := &Document{Schema: Schema, At: time.Unix(1_800_000_000, 123_456_789).UTC(), Version: "v1.2.3 (0123456789abcdef0123456789abcdef01234567, go1.26.8)"}
 	for i := range engines {
@@ -33,8 +33,7 @@ func large(engines, flows int, name func(int) string) *Document {
 	return d
 }
 
-// A document of 500 engines and 100 of the flows, as it is by default, is whole. The worst names take rows, and no more than the
-// document has for them.
+// A document of 500 engines and the default 100 flows is complete. The worst names omit rows until the document fits.
 func TestEncode(t *testing.T) {
 	worst := func(i int) string { return fmt.Sprintf("%04d", i) + strings.Repeat("\x01", 252) }
 	for _, test := range []struct {
@@ -68,7 +67,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// A query survives its way over HTTP; each wrong parameter is named with what it may be.
+// A query is unchanged by HTTP. The error of a wrong parameter has its valid values.
 func TestParseQuery(t *testing.T) {
 	q := Query{Engines: 7, Flows: 0, Rejections: 1000, Engine: "10.0.", Flow: "a&b=c", Only: "x y", SortEngines: "fill", SortFlows: "since"}
 	if got, err := ParseQuery(q.Values()); err != nil || got != q {
@@ -87,7 +86,7 @@ func TestParseQuery(t *testing.T) {
 	}
 }
 
-// Rows come in the order of the query: the largest first, unknown values last, and names where values are equal.
+// Rows have the order of the query: the largest first, unknown values last, and equal ones by name.
 func TestSelect(t *testing.T) {
 	d := func() *Document {
 		return &Document{
@@ -140,7 +139,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// A pool is healthy if every replica is; a follower is, if somebody leads. What nobody answers for is unreachable.
+// A pool is healthy if every replica is. A follower is healthy if there is a leader. A replica without an answer is
+// unreachable.
 func TestJudge(t *testing.T) {
 	well := func(p Pool) *Document { return &Document{Healthy: true, Pool: p} }
 	leads, follows, alone := well(Pool{Leads: true, Leader: "weir-0"}), well(Pool{Leader: "weir-0"}), well(Pool{})
@@ -168,7 +168,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The text names the leader, and shows no control character that a client has chosen.
+// The text names the leader, and has no control character of a client.
 func TestPrint(t *testing.T) {
 	d := large(2, 1, func(int) string { return "evil\x1b[2Jname" })
 	d.Pool, d.WindowSeconds = Pool{Profile: "recommended", Leader: "weir-1", Lacks: "not the leader", Engines: 2, ReadyEngines: 1}, 30
@@ -188,7 +188,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// A replica that answers something else than a status gives an error that says what.
+// A replica's answer that is not a status gives an error with its content.
 func TestFetch(t *testing.T) {
 	d := large(1, 1, func(int) string { return "f" })
 	serve := func(code int, text string) string {
@@ -229,7 +229,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// Rejections that say the same are one row with their number: the newest's time, and the holders then.
+// Equal rejections are one row with their number, with the newest one's time and holders.
 func TestEqualRejectionsAreOneRow(t *testing.T) {
 	now := time.Unix(1000, 0)
 	of := func(ago int, outcome, flow string, held int64) Rejection {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// pool is the document of a pool in which one tenant floods, one engine fails and another is slow.
+// pool is the document of a pool with a flooding tenant, a failing engine and a slow one.
 func pool() *status.Document {
 	at := time.Date(2026, 3, 1, 3, 0, 7, 0, time.UTC)
 	d := &status.Document{
@@ -81,7 +81,7 @@ func wantFrame(t *testing.T, name string, m tea.Model) {
 	golden.Check(t, filepath.Join("testdata", name+".txt"), text)
 }
 
-// screenOf is a screen of this size with answers to its first question.
+// screenOf is a screen of this size with answers to its first query.
 func screenOf(t *testing.T, width, height int, colour bool, answers ...status.Answer) tea.Model {
 	t.Helper()
 	o := Options{Every: time.Second, Patience: 10 * time.Second, Colour: colour, Read: func(*status.Query) []status.Answer { return answers }}
@@ -91,7 +91,7 @@ func screenOf(t *testing.T, width, height int, colour bool, answers ...status.An
 	return steps(t, New(o, status.DefaultQuery(), answers), tea.WindowSizeMsg{Width: width, Height: height})
 }
 
-// steps updates a model by messages, or by keys that strings name.
+// steps updates a model by messages, or by keys given as strings.
 func steps(t *testing.T, m tea.Model, messages ...any) tea.Model {
 	t.Helper()
 	for _, message := range messages {
@@ -136,7 +136,7 @@ func TestFrames(t *testing.T) {
 	wantFrame(t, "lost", steps(t, screenOf(t, 80, 24, false, one), answered{at: pool().At, answers: []status.Answer{gone}}))
 }
 
-// Frames fit every terminal, however small, and a name of a client's shows no control character.
+// Frames fit every terminal, however small, and show no control character of a client's name.
 func TestFramesFit(t *testing.T) {
 	d := pool()
 	d.Flows[1].Flow = "evil\x1b[2J\n名前がとても長いテナントの名前がとても長いテナント"

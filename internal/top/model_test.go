@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/status"
 )
 
-// asked presses keys, and returns the questions that are asked after each.
+// asked presses keys, and returns the queries after each.
 func asked(t *testing.T, keys ...string) (m tea.Model, last status.Query, n int) {
 	t.Helper()
 	answer := status.Answer{Document: pool()}
@@ -31,7 +31,7 @@ func asked(t *testing.T, keys ...string) (m tea.Model, last status.Query, n int)
 	return m, last, n
 }
 
-// Keys sort, filter and open a flow: each change is a new question at once.
+// Keys sort, filter and open a flow. Each change sends a new query at once.
 func TestKeysAsk(t *testing.T) {
 	for _, test := range []struct {
 		keys []string
@@ -55,7 +55,7 @@ func TestKeysAsk(t *testing.T) {
 	}
 }
 
-// q and ^C end the program, also while a filter is typed, where q is a letter.
+// q and ^C end the program. ^C also does while a filter is typed, where q is a letter.
 func TestKeysQuit(t *testing.T) {
 	for _, test := range []struct {
 		keys []string
@@ -76,11 +76,11 @@ func TestKeysQuit(t *testing.T) {
 	}
 }
 
-// There is one question at a time: one that comes meanwhile is asked afterwards, and the answer to the earlier is not shown.
+// There is one query at a time. A later one waits for its turn, and the answer to the earlier one is not shown.
 func TestOneQuestionAtATime(t *testing.T) {
 	first, second := pool(), pool()
 	first.Pool.Waiting, second.Pool.Waiting = 111, 222
-	m := screenOf(t, 80, 24, false, status.Answer{Document: pool()}) // which asks
+	m := screenOf(t, 80, 24, false, status.Answer{Document: pool()}) // which sends a query
 	m, c := m.Update(press("s"))
 	if c != nil {
 		t.Fatal("a second question")
@@ -101,7 +101,8 @@ func TestOneQuestionAtATime(t *testing.T) {
 	}
 }
 
-// A replica that is lost for a while stays on the screen; without any for the patience the program ends and says why.
+// A replica without answers for a while stays on the screen. If all are lost for the patience, the program ends with
+// the reason.
 func TestLostConnection(t *testing.T) {
 	gone, there := status.Answer{Address: "a:1", Err: errors.New("refused")}, status.Answer{Document: pool()}
 	at := pool().At

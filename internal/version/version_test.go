@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A build without -ldflags has the default version, one with them the version and the revision that they set.
+// A build without -ldflags has the default version. With them it has the given version and revision.
 func TestInfo(t *testing.T) {
 	defer func(version, revision string) { Version, Revision = version, revision }(Version, Revision)
 	for set, want := range map[string]string{"": "devel", "v1.2.3": "v1.2.3"} {

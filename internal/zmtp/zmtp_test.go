@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Two sides greet each other; two of the same type do not.
+// Two sides of different types greet each other. Two of the same type do not.
 func TestShake(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Whatever a peer says instead of a greeting is an error, and no panic.
+// Any other bytes instead of a greeting are an error, without a panic.
 func TestStrangersAreRefused(t *testing.T) {
 	null := string(greeting)
 	for name, says := range map[string]string{

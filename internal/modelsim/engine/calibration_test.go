@@ -23,8 +23,8 @@ func TestCalibration(t *testing.T) {
 		{32, 32.8, 1013 * time.Millisecond},
 	}
 	for _, m := range measured {
-		// The client's turnaround, between an answer's end and the next request's arrival at the engine, is what
-		// HTTP and the API server take: streamed headers were measured after 3 to 12 ms.
+		// The client's turnaround, from an answer's end to the next request's arrival at the engine, is the time of
+		// HTTP and the API server: streamed headers were measured after 3 to 12 ms.
 		got := closedLoop(t, TinyVLLM(), Job{Prompt: 32, Output: 32}, m.inFlight, 3*time.Millisecond, 5*time.Minute)
 		rateError := got.perSecond/m.perSecond - 1
 		p50Error := float64(got.p50)/float64(m.p50) - 1
@@ -54,7 +54,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("%d in flight: an answer takes %v, want %v", inFlight, got, want)
 		}
 	}
-	// A long prompt beside nobody: its own time, and those of its three parts' steps.
+	// A long prompt alone: its own time, and those of its three parts' steps.
 	if got, want := took(1, 20_000), 20_000*time.Second/15_928+2*12*time.Millisecond+decode(1); (got - want).Abs() > want/100 {
 		t.Errorf("a prompt of 20,000 tokens takes %v, want %v", got, want)
 	}

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// epoch is where virtual time begins.
+// epoch is the start of virtual time.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// loopResult is what a closed loop measured.
+// loopResult has the measurements of a closed loop.
 type loopResult struct {
 	perSecond float64
 	p50       time.Duration
 }
 
 // closedLoop keeps inFlight equal jobs in the engine for the given virtual time: each one's successor arrives the
-// turnaround after its end, as from a client that waits for its answer. The first tenth is warm-up. No clock is read:
-// the loop jumps from event to event.
+// turnaround after its end, as from a client that waits for its answer. The first tenth is warm-up. The loop jumps from
+// event to event and reads no clock.
 func closedLoop(t *testing.T, cfg Config, job Job, inFlight int, turnaround, span time.Duration) loopResult {
 	t.Helper()
 	e, err := New(cfg)

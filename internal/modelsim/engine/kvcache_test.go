@@ -44,7 +44,8 @@ func TestAPartOfAPromptIsSharedWhileTheRestIsComputed(t *testing.T) {
 	s.submit(Job{Prompt: 16, Output: 1, Blocks: []uint64{1, 2, 3, 4}})
 	s.submit(Job{Prompt: 9, Output: 1, Blocks: []uint64{1, 2}})
 	s.advance(time.Second)
-	// The first takes the whole budget twice. By then the second's two blocks are there, and one token is left to compute.
+	// The first takes the whole budget twice. By then the second's two blocks are cached, and one token is left to
+	// compute.
 	s.want("38: 1 finished", "50: 2 finished")
 }
 
@@ -91,14 +92,14 @@ func TestABlockInUseIsNotEvicted(t *testing.T) {
 	}
 }
 
-// naiveCache is the cache told slowly: which hashes are there, who holds them, and when the last one let go.
+// naiveCache is the cache in simple form: the hashes present, their holders, and the time of the last release.
 type naiveCache struct {
 	size, total int
 	holders     map[uint64]int
-	released    map[uint64]int // of those that nobody holds
+	released    map[uint64]int // of those without a holder
 	clock       int
-	own         map[*sequence]int      // blocks that nobody else can find
-	held        map[*sequence][]uint64 // those that others can
+	own         map[*sequence]int      // blocks that no other sequence can find
+	held        map[*sequence][]uint64 // blocks that others can find
 	full        map[*sequence]int      // blocks that were filled so far
 }
 
@@ -122,7 +123,7 @@ func (n *naiveCache) makeRoom() {
 	}
 }
 
-// prefix returns how many blocks of a prompt are there.
+// prefix returns the number of cached blocks of a prompt.
 func (n *naiveCache) prefix(s *sequence) int {
 	for i, hash := range s.Blocks {
 		_, kept := n.released[hash]
@@ -141,7 +142,7 @@ func (n *naiveCache) hold(s *sequence, blocks []uint64) {
 	}
 }
 
-// computed notes that the tokens of a sequence up to one exist.
+// computed records that the tokens of a sequence up to one exist.
 func (n *naiveCache) computed(s *sequence, tokens int) {
 	n.own[s] = (tokens+n.size-1)/n.size - len(n.held[s])
 	n.makeRoom()
@@ -171,7 +172,7 @@ func (n *naiveCache) leave(s *sequence) {
 	delete(n.full, s)
 }
 
-// The cache finds, holds and evicts what the naive one does.
+// The cache finds, holds and evicts the same as the naive one.
 func TestCacheAgainstOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -233,8 +234,8 @@ func TestCacheAgainstOracle(t *testing.T) {
 	}
 }
 
-// Changes of blocks are told in order, once, and by them the cache has what it has; an empty cache of a running sequence does
-// not exist.
+// Changes of blocks are reported in order, once, and add up to the cache's content. A running sequence never has an
+// empty cache.
 func TestBlockChanges(t *testing.T) {
 	cfg := Reference()
 	cfg.Blocks, cfg.BlockSize, cfg.Slots = 8, 16, 2

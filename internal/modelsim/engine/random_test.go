@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The invariants hold after each of many random calls, on engines of all kinds, and each sequence ends exactly once;
-// the same seed gives the same events.
+// The invariants hold after each of many random calls, on engines of all kinds, and each sequence ends exactly once.
+// The same seed gives the same events.
 func TestRandomOperations(t *testing.T) {
 	for seed := range uint64(200) {
 		first := randomRun(t, seed)
@@ -94,7 +94,7 @@ func randomRun(t *testing.T, seed uint64) []Event {
 	return all
 }
 
-// randomBlocks returns the hashes of a prompt that begins as some others do.
+// randomBlocks returns the hashes of a prompt that shares its beginning with some others.
 func randomBlocks(rng *rand.Rand) []uint64 {
 	var blocks []uint64
 	path := uint64(0)
@@ -105,7 +105,7 @@ func randomBlocks(rng *rand.Rand) []uint64 {
 	return blocks
 }
 
-// A run of equal steps comes to what its steps come to one by one: with an event for each token they are done singly.
+// A run of equal steps has the result of single steps. With an event for each token the engine takes them singly.
 func TestRunsAreTheirSteps(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// script drives an engine in virtual time and writes down what happens, in milliseconds since the epoch.
+// script drives an engine in virtual time and records its events, in milliseconds since the epoch.
 type script struct {
 	t      *testing.T
 	e      *Engine
@@ -48,13 +48,13 @@ func (s *script) submit(job Job) ID {
 
 func (s *script) abort(id ID) { s.note(s.e.Abort(s.now, id)) }
 
-// advance lets time pass in one jump.
+// advance moves time in one jump.
 func (s *script) advance(d time.Duration) {
 	s.now = s.now.Add(d)
 	s.note(s.e.Advance(s.now))
 }
 
-// want compares everything that happened since the last want.
+// want compares all events since the last want.
 func (s *script) want(events ...string) {
 	s.t.Helper()
 	got, want := strings.Join(s.events, "\n\t"), strings.Join(events, "\n\t")
@@ -71,7 +71,7 @@ func (s *script) wantLoad(running, waiting int) {
 	}
 }
 
-// checkInvariants checks what holds after every call.
+// checkInvariants checks the invariants after every call.
 func checkInvariants(t *testing.T, e *Engine) {
 	t.Helper()
 	if e.cfg.Slots > 0 && len(e.running) > e.cfg.Slots {
@@ -106,7 +106,7 @@ func checkInvariants(t *testing.T, e *Engine) {
 	}
 }
 
-// checkKept checks that the cache keeps exactly the known blocks that nobody holds.
+// checkKept checks that the cache keeps exactly the known blocks without a holder.
 func checkKept(t *testing.T, k *kvCache, holders map[int32]int32) {
 	t.Helper()
 	kept := map[int32]bool{}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// roundSteps returns a formula that is easy to compute by hand: 10 ms, 2 ms per sequence, 1 ms per further token.
+// roundSteps returns a formula for computing by hand: 10 ms, 2 ms per sequence, 1 ms per further token.
 func roundSteps(slots int) Config {
 	return Config{Slots: slots, Step: StepTime{Base: 10 * ms, PerSequence: 2 * ms, PerToken: ms}}
 }
@@ -67,8 +67,8 @@ func TestFullCachePreemptsTheLastAdmitted(t *testing.T) {
 	s.submit(Job{Prompt: 4, Output: 4, Streamed: true}) // 8 tokens at its end: all 4 blocks
 	s.submit(Job{Prompt: 3, Output: 1, Streamed: true}) // 2 blocks at its prefill
 	s.advance(time.Second)
-	// The second may join in the step from 15, when the first needs its third block: one block is left, too few. So it
-	// waits, without preemption, until the first has ended.
+	// The second may join in the step from 15, when the first needs its third block. One block is left, too few. So the
+	// second waits, without preemption, until the first has ended.
 	s.want("15: 1 has 1", "27: 1 has 2", "39: 1 has 3", "51: 1 finished", "65: 2 finished")
 	if got := s.e.Load().Preemptions; got != 0 {
 		t.Errorf("%d preemptions, want none: it never joined the batch", got)
@@ -78,9 +78,9 @@ func TestFullCachePreemptsTheLastAdmitted(t *testing.T) {
 	s.submit(Job{Prompt: 2, Output: 5, Streamed: true}) // 6 tokens computed at its end: 3 blocks
 	s.submit(Job{Prompt: 2, Output: 3, Streamed: true}) // 2 blocks while it decodes
 	s.advance(time.Second)
-	// Both run from 13, with 2 blocks each while they decode. At 42 the first needs a third block: the second loses its
-	// two and its tokens' cache, and waits until the first has freed the cache. Then its prompt and its one token are
-	// computed again, which is not reported.
+	// Both run from 13, with 2 blocks each while they decode. At 42 the first needs a third block. The second loses its
+	// two blocks and its tokens' cache, and waits until the first has freed the cache. Then its prompt and its one
+	// token are computed again, without a report.
 	s.want("13: 1 has 1", "28: 1 has 2", "28: 2 has 1", "42: 1 has 3", "42: 2 has 2",
 		"54: 1 has 4", "66: 1 finished", "81: 2 finished")
 	if got := s.e.Load(); got.Preemptions != 1 || got.GeneratedTokens != 8 {
