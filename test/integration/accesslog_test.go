@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// logFields are the fields of the shipped files' access log; a file without Weir has only the first ones.
+// logFields are the fields of the shipped files' access log. A file without Weir has only the first ones.
 var logFields = []string{
 	"time", "id", "method", "path", "protocol", "status", "flags", "details", "received_bytes", "sent_bytes", "duration_ms",
 	"upstream", "attempts",
@@ -18,7 +18,7 @@ var logFields = []string{
 
 var weirLogFields = []string{"flow", "tier", "model", "wait_ms", "endpoint", "outcome", "bypass"}
 
-// Whatever a client sends is one string in the access log: it cannot add a field or a line, or change another field.
+// Every value of a client is one string in the access log: it cannot add a field or a line, or change another field.
 func TestAccessLogCannotBeForged(t *testing.T) {
 	t.Parallel()
 	names := []string{

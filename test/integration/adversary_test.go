@@ -17,9 +17,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// A tenant that asks for far more than it uses, is idle, and gets the refund when it is back, has saved nothing. Each
-// time it is somebody of whom nothing is known, so that each of its three first answers is charged with 1,000 tokens,
-// and has ten.
+// A tenant that asks for far more than it uses, pauses, and gets the refund on its return has saved nothing. Each time
+// it is a new tenant, so that each of its three first answers is charged with 1,000 tokens, and has ten.
 func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 	t.Parallel()
 	server := modelsim.Fixed(4, 5*time.Millisecond)
@@ -40,7 +39,7 @@ func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 			a.header = append(a.header, "x-slow", "1")
 			c.begin(a)
 		}
-		// Meanwhile the honest one gets more than these are charged.
+		// Meanwhile the honest tenant gets more than these charges.
 		idle := c.models[0].Stats().Completed
 		expect.True(t, "the idle time", func() bool { return c.models[0].Stats().Completed >= idle+100 })
 		c.round(func() {
@@ -55,7 +54,7 @@ func TestInflatedLimitsAndLateRefundsDoNotPay(t *testing.T) {
 	c.wantNoGain()
 }
 
-// A tenant that looks harmless, is served more than it was charged, and leaves with the debt, finds it when it comes back.
+// A tenant that looks harmless, gets more than its charge, and leaves with the debt still has the debt on its return.
 func TestComingBackDoesNotShedDebt(t *testing.T) {
 	t.Parallel()
 	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 5*time.Millisecond), by("honest", plain()))
@@ -71,13 +70,13 @@ func TestComingBackDoesNotShedDebt(t *testing.T) {
 	c.wantNoGain()
 }
 
-// A tenant that holds one answer open for long, and then sends many requests at once, has banked nothing meanwhile.
-// TestHourAndBurst in pkg/flowcontrol holds one for an hour.
+// A tenant with one long open answer, followed by many requests at once, has saved nothing meanwhile. TestHourAndBurst
+// in pkg/flowcontrol has an answer of an hour.
 func TestHeldStreamAndBurst(t *testing.T) {
 	t.Parallel()
 	c := compete(t, setup{envoys: []string{"usage"}, config: vtcFromEnvoy}, modelsim.Fixed(4, 10*time.Millisecond), by("honest", plain()))
 	c.attack(20, func(int) ask { return by("attacker", plain()) })
-	// A good kilobyte in pieces of 25 bytes, one each 400 ms.
+	// About a kilobyte in pieces of 25 bytes, one each 400 ms.
 	c.models[0].Inject(1, modelsim.Quirk{
 		Match:      func(r *http.Request) bool { return r.Header.Get("x-held") != "" },
 		ChunkSizes: []int{25}, ChunkPause: 400 * time.Millisecond,
@@ -97,7 +96,7 @@ func TestHeldStreamAndBurst(t *testing.T) {
 	c.wantNoGain()
 }
 
-// A tenant that is known by its key has one share, whatever names it invents.
+// A tenant known by its key has one share, for any number of invented names.
 func TestVerifiedIdentityCannotMultiply(t *testing.T) {
 	t.Parallel()
 	const config = inTokens + `flows: { key: ["header:x-llm-d-inference-fairness-id"], discipline: vtc }
@@ -116,8 +115,8 @@ requestBody: always
 	c.wantNoGain()
 }
 
-// A client that may name flows has a share for each name, as docs/security.md says; and a name that is used only once
-// does not get more than one that stays.
+// A client that may name flows has a share for each name, as docs/security.md says. A name used once gets no more than
+// a permanent one.
 func TestInventedNamesHaveAShareEach(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,7 +149,7 @@ func TestInventedNamesHaveAShareEach(t *testing.T) {
 	}
 }
 
-// stream asks for one streamed chat, leaves after so many tokens, and returns how many it has seen.
+// stream asks for one streamed chat, disconnects after so many tokens, and returns the number it has seen.
 func (c *contest) stream(tenant, body string, most int) (n int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
@@ -175,8 +174,8 @@ func (c *contest) stream(tenant, body string, most int) (n int) {
 	return n
 }
 
-// A client gains nothing by a limit below what the engine makes, by never asking for the usage, or by leaving before
-// the end.
+// A client gains nothing by a limit below the engine's answer, by never asking for the usage, or by disconnecting
+// early.
 func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 	t.Parallel()
 	const prompt = `"model":"tiny","messages":[{"role":"user","content":"write a story"}],"ignore_eos":true`
@@ -192,7 +191,7 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 		{"no limit, and usage not asked for", `{` + prompt + `,"stream":true}`, hidden},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // most of the time is waiting, and all are as slow as the machine is
+			t.Parallel() // most of the time is waiting, and a slow machine delays all alike
 			server := modelsim.Fixed(4, 480*time.Millisecond)
 			server.DefaultOutputTokens = 160
 			honest := by("honest", strings.TrimSuffix(completion(20, 160), "}")+`,"stream":true,"stream_options":{"include_usage":true}}`)
@@ -223,8 +222,8 @@ func TestUnderstatedLimitsDoNotPay(t *testing.T) {
 	}
 }
 
-// A client gains nothing by prompts that Weir cannot measure, nor by having taught it that many bytes of a body are no
-// prompt, if the answers report no usage either: such prompts are charged by what they may be.
+// A client gains nothing by prompts that Weir cannot measure, nor by teaching it that many bytes of a body are no
+// prompt, even if the answers report no usage: such prompts are charged by their possible size.
 func TestUnmeasuredPromptsDoNotPay(t *testing.T) {
 	t.Parallel()
 	t.Run("images", func(t *testing.T) {
@@ -274,7 +273,7 @@ requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upper
 	})
 }
 
-// A body counts by its length, also if it claims to be a form, which some engines read as JSON all the same.
+// A body counts by its length, even if it claims to be a form, which some engines read as JSON.
 func TestFalseFormsDoNotPay(t *testing.T) {
 	honest, attacker := by("honest", lasting(2000, 10)), by("attacker", strings.TrimSuffix(lasting(8000, 10), "}")+`,"stream":true}`)
 	honest.header = append(honest.header, "authorization", "Bearer "+keyOfTeamB)
@@ -286,8 +285,8 @@ requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upper
 	c.wantNoGain()
 }
 
-// An engine may make the whole answer, and then refuse it because it is not what was asked for. A tenant that has taught short
-// answers before gains nothing by that: the refusal is charged by its time.
+// An engine may generate the whole answer, and then refuse it as invalid. A tenant that has taught short answers before
+// gains nothing by that: the refusal is charged by its time.
 func TestRefusedAfterTheWorkDoesNotPay(t *testing.T) {
 	t.Parallel()
 	const speed = 4000 // tokens a second
@@ -341,12 +340,12 @@ func TestRefusedAfterTheWorkDoesNotPay(t *testing.T) {
 	}
 }
 
-// mostlyPadding is a completion of 200 tokens in 40 KB, of which most is no prompt.
+// mostlyPadding is a completion of 200 tokens in 40 KB, most of which is no prompt.
 func mostlyPadding() string {
 	return strings.TrimSuffix(completion(200, 1), "}") + `,"user":"` + strings.Repeat("y", 40_000) + `"}`
 }
 
-// A tenant's cap in tokens holds after padding has taught that most bytes of its bodies are no prompt.
+// A tenant's cap in tokens holds after padding has taught Weir that most bytes of its bodies are no prompt.
 func TestPaddingDoesNotLiftCaps(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{envoys: []string{"api-keys"}, models: []modelsim.Config{modelsim.Fixed(64, 200*time.Millisecond)}, config: `

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// cachingServer has a KV cache with room for a third of the prefixes of the tests here, beside what runs.
+// cachingServer has a KV cache with room for a third of these tests' prefixes, beside the running requests.
 func cachingServer() modelsim.Config {
 	cfg := modelsim.TinyVLLM()
 	cfg.PrefixCaching, cfg.PromptTokensDetails = true, true
@@ -21,7 +21,7 @@ func cachingServer() modelsim.Config {
 
 const (
 	groups      = 24
-	groupTokens = 1024 // that the prompts of a group share
+	groupTokens = 1024 // common to the prompts of a group
 	ownTokens   = 100
 )
 
@@ -31,8 +31,8 @@ func groupPrompt(group, number int) string {
 	return word(groupTokens, fmt.Sprintf("of group %d ", group)) + word(ownTokens, fmt.Sprintf("number %d ", number))
 }
 
-// hits sends requests of the groups in random order, and returns the part of the tokens of their prompts that the engines
-// had cached by their own counters, in percent. request makes one.
+// hits sends requests of the groups in random order, and returns the percentage of their prompts' tokens that the
+// engines had cached, by the engines' own counters. request makes one.
 func hits(s *scene, requests, workers int, request func(group, number int) ask) float64 {
 	s.t.Helper()
 	lot := rand.New(rand.NewPCG(1, 2))
@@ -66,8 +66,8 @@ func completionOf(group, number int) ask {
 	return ask{path: "/v1/completions", body: fmt.Sprintf(`{"model":"tiny","prompt":%q,"max_tokens":8}`, groupPrompt(group, number))}
 }
 
-// 24 groups of prompts that begin alike, on engines whose caches have room for a third of them: with affinity each engine
-// has its groups, and without it every engine has to read every prompt again and again.
+// 24 groups of prompts with a common beginning go to engines whose caches have room for a third of them. With affinity
+// each engine has its groups. Without it every engine reads every prompt again and again.
 func TestPrefixesFindTheirEngine(t *testing.T) {
 	t.Parallel()
 	for _, engines := range []int{3, 4} {
@@ -96,7 +96,7 @@ func TestPrefixesFindTheirEngine(t *testing.T) {
 	}
 }
 
-// A session is known by a header, a cookie or a field of the body, and its requests go to one engine.
+// A header, a cookie or a field of the body names a session, and its requests go to one engine.
 func TestSessionsFindTheirEngine(t *testing.T) {
 	t.Parallel()
 	for source, request := range map[string]func(group, number int) ask{
@@ -130,7 +130,7 @@ func TestSessionsFindTheirEngine(t *testing.T) {
 	}
 }
 
-// Where Envoy shows no bodies, requests are served as without affinity, and Weir says so once.
+// If Envoy shows no bodies, requests are served as without affinity, and Weir logs it once.
 func TestPrefixesWithoutBodies(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -148,8 +148,8 @@ func TestPrefixesWithoutBodies(t *testing.T) {
 	s.epp.told(1, "knows nothing of a request")
 }
 
-// A long prompt that is being read keeps other requests from its engine until its first token has come, although fewer requests
-// are there: Weir counts the tokens that an engine has to read where it sees first tokens.
+// A long unread prompt keeps other requests from its engine until its first token, although fewer requests are there:
+// if Weir sees first tokens, it counts the unread tokens of each engine.
 func TestPromptsThatAreBeingReadKeepOthersAway(t *testing.T) {
 	t.Parallel()
 	p, q := newParked(""), newParked("")
@@ -160,7 +160,7 @@ func TestPromptsThatAreBeingReadKeepOthersAway(t *testing.T) {
 		text := strings.Repeat(fmt.Sprintf("word %d ", number), 4*tokens/7)
 		return s.begin(ask{path: "/v1/completions", body: fmt.Sprintf(`{"model":"tiny","prompt":%q,"stream":true}`, text)})
 	}
-	// arrives returns the engine that gets the next request, and the other one.
+	// arrives returns the engine of the next request, and the other one.
 	arrives := func() (at, other *parked) {
 		select {
 		case <-p.began:

@@ -26,8 +26,8 @@ func utf16(text string) string {
 	return b.String()
 }
 
-// Ways in which a client may try to run a model without waiting behind the plug, or in another flow and tier than those
-// of the model that the engine would find in its body. Each request is refused, or waits as what it is.
+// These are ways for a client to run a model without waiting behind the plug, or in another flow and tier than those of
+// the model that the engine would find in its body. Each request is refused, or waits in its true flow.
 func TestAttemptsToPassTheQueue(t *testing.T) {
 	t.Parallel()
 	s := plugged(t, "recommended", "profile: recommended\ncost: requests\nmodels: [ { name: tiny, criticality: Sheddable } ]\n")
@@ -62,7 +62,7 @@ func TestAttemptsToPassTheQueue(t *testing.T) {
 			conn := s.write(attempt.text)
 			defer func() {
 				_ = conn.Close()
-				s.epp.waitFor(0, "weir_queue_length") // a client that leaves no longer waits
+				s.epp.waitFor(0, "weir_queue_length") // the request of a disconnected client no longer waits
 			}()
 			if attempt.want == waits {
 				s.epp.waitFor(1, "weir_queue_length")
@@ -80,8 +80,8 @@ func TestAttemptsToPassTheQueue(t *testing.T) {
 	}
 	s.epp.waitFor(1, "weir_stock_level") // the plug
 
-	// A client that half-closes its connection after its request counts as gone, and 300 that leave at once leave
-	// nothing behind.
+	// A client that half-closes its connection after its request counts as disconnected. 300 clients that disconnect at
+	// once leave nothing behind.
 	half := s.write(rawRequest("POST", "/v1/chat/completions", body, json))
 	s.epp.waitFor(1, "weir_queue_length")
 	if err := half.(*net.TCPConn).CloseWrite(); err != nil {
@@ -97,9 +97,9 @@ func TestAttemptsToPassTheQueue(t *testing.T) {
 	s.epp.waitFor(1, "weir_stock_level")
 }
 
-// Nothing that a client sends makes Envoy repeat its request at the model servers, where it has one lease, not even a
-// private client address. A client cannot change what the access log says about its path, and a model server that
-// imitates Weir cannot change a request's outcome.
+// No request of a client makes Envoy repeat it at the model servers, where it has one lease, not even from a private
+// address. A client cannot change its path in the access log. A model server that imitates Weir cannot change a
+// request's outcome.
 func TestAttemptsToMultiplyWork(t *testing.T) {
 	t.Parallel()
 	var served atomic.Int64

@@ -13,7 +13,7 @@ import (
 )
 
 // listEndpoints replaces the endpoints file by one with these entries, in YAML, and waits until the given number of
-// backends is ready: without probing, all that are listed.
+// backends is ready. Without probing, all listed ones are ready.
 func (s *scene) listEndpoints(entries ...string) {
 	s.t.Helper()
 	s.epp.writeEndpoints("endpoints: [" + strings.Join(entries, ", ") + "]\n")
@@ -29,7 +29,7 @@ func (s *scene) listed(n int) []string {
 	return entries
 }
 
-// Two of three backends go away under load and come back. The bounds follow the ready backends at once, and the stock
+// Two of three backends go away under load and return. The bounds follow the ready backends at once, and the stock
 // falls as running requests end. No request is lost or stuck, and a removed backend gets no new requests.
 func TestBackendsComeAndGo(t *testing.T) {
 	t.Parallel()
@@ -111,7 +111,7 @@ func TestHeldUntilABackendComes(t *testing.T) {
 	s.epp.settled()
 }
 
-// Requests that are passed on without queueing cannot wait either.
+// Requests passed on without queueing cannot wait either.
 func TestPassedOnWithoutBackends(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{recorded(8)}, file: true})
@@ -132,8 +132,7 @@ func TestNotHeldWhenEmpty(t *testing.T) {
 	s.epp.settled()
 }
 
-// If endpoints serve some models only, a request goes to one that serves its model, and is rejected at once if there is
-// none.
+// If endpoints serve some models only, a request goes to one that serves its model. Without one it is rejected at once.
 func TestModelsOfEndpoints(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -163,7 +162,7 @@ func TestModelsOfEndpoints(t *testing.T) {
 	unknown.kind, unknown.param = "not_found_error", ""
 	wantAnthropicRejection(t, s.send(ask{path: "/v1/messages", body: chat("nobody's", false)}), unknown)
 	s.epp.waitFor(2, "weir_requests_total", "outcome", "unknown-model")
-	// Where one endpoint has no list, it may serve any model.
+	// An endpoint without a list may serve any model.
 	s.listEndpoints()
 	s.listEndpoints(
 		fmt.Sprintf("{ address: %q }", s.models[0].Address()),
@@ -174,9 +173,8 @@ func TestModelsOfEndpoints(t *testing.T) {
 	s.epp.settled()
 }
 
-// A model whose only endpoint has left, scaled to zero, is not unknown: its clients are told to come back, and so are
-// those of a model that the configuration names and no endpoint has listed yet. Names that clients make up never become
-// known by being asked for.
+// A model whose only endpoint has left, scaled to zero, is not unknown: its clients get a Retry-After. So do clients of
+// a model that the configuration names and no endpoint has listed yet. Requests never make an invented name known.
 func TestModelsThatLeave(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -208,12 +206,12 @@ func TestModelsThatLeave(t *testing.T) {
 	s.epp.settled()
 }
 
-// With probing, a backend is ready only after its first success; if it dies it becomes unready, and it is used again
-// when it is back.
+// With probing, a backend is ready only after its first success. A dead backend becomes unready, and is used again
+// after its return.
 func TestProbedBackends(t *testing.T) {
 	t.Parallel()
 	cfg := recorded(8)
-	cfg.Address = "127.0.0.3:0" // where nobody else takes its port while it is away
+	cfg.Address = "127.0.0.3:0" // an address whose port no other process takes meanwhile
 	s := start(t, setup{
 		models: []modelsim.Config{cfg, cfg},
 		flags:  []string{"--probe-path=/health", "--probe-interval=100ms"},
@@ -246,7 +244,7 @@ func TestProbedBackends(t *testing.T) {
 	}
 }
 
-// Without a configured path, /health is probed. A server that dies becomes unready; one that lacks the path, or
+// Without a configured path, Weir probes /health. A dead server becomes unready. A server that lacks the path, or
 // requires a key for it, is ready while it answers, and Weir logs one warning.
 func TestProbedByDefault(t *testing.T) {
 	t.Parallel()
@@ -283,8 +281,8 @@ func TestProbedByDefault(t *testing.T) {
 	}
 }
 
-// A rolling update: an engine leaves with all its streams running, and another comes in its place. The new one has work at
-// once, as much as it can run, and only streams that end there make room for more.
+// A rolling update: an engine leaves with all its streams running, and another one replaces it. The new engine has as
+// much work as it can run at once, and only the end of its own streams makes more room.
 func TestARollingUpdateLeavesNoEngineIdle(t *testing.T) {
 	t.Parallel()
 	old, fresh := newValve(), newValve()

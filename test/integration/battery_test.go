@@ -20,16 +20,17 @@ type mode struct {
 	// reads reports whether Weir gets the body before it names the destination. Otherwise it knows the model only from
 	// a trusted header, does not rewrite it, and leaves bodies to the model server.
 	reads bool
-	// part reports whether Weir sees only part of a body that exceeds the buffer, which is not searched for a model.
+	// part reports whether Weir sees only part of a body that exceeds the buffer. It does not search such a body for a
+	// model.
 	part bool
-	// overWeir and overEnvoy are who refuses a body above Weir's limit, and above Envoy's buffer.
+	// overWeir and overEnvoy are the refusers of a body above Weir's limit, and above Envoy's buffer.
 	overWeir, overEnvoy refuser
-	// takesTrailers is false where Envoy 1.40 sends a request's body twice when trailers follow it: the router's copy
-	// for retries is sent again when the filter lets the trailers go (envoyproxy/envoy pull request 46095).
+	// takesTrailers is false where Envoy 1.40 sends a request's body twice if trailers follow it: the router sends its
+	// copy for retries again when the filter releases the trailers (envoyproxy/envoy pull request 46095).
 	takesTrailers bool
 }
 
-// refuser is who refuses a large body.
+// refuser is the process that refuses a large body.
 type refuser int
 
 const (
@@ -52,8 +53,8 @@ var modes = []mode{
 	{"streamed", false, false, nobody, envoy, true},
 }
 
-// battery is a scene of one mode: one model server with prepared answers, which are always the same bytes, and one
-// request at a time, so that a second one waits.
+// battery is a scene of one mode: one model server with fixed answers and one request at a time, so that a second one
+// waits.
 type battery struct {
 	*scene
 	mode
@@ -83,8 +84,8 @@ models: [ { name: chat, targets: [ { name: chat-large-v1, weight: 3 }, { name: v
 // withTrailers enables trailers in both directions: the shipped files leave them off, since HTTP/1.1 clients do not
 // expect any. This tests Weir's part.
 func withTrailers(b envoyrun.Bootstrap) error {
-	// An answer may come before all of a large body is sent. Envoy resets the connection after 1 s, by which a client that the
-	// machine holds up loses the answer.
+	// An answer may come before all of a large body is sent. Envoy resets the connection after 1 s, and a client on a
+	// busy machine would lose the answer.
 	b.ConnectionManager()["delayed_close_timeout"] = "60s"
 	b.ConnectionManager()["http_protocol_options"] = map[string]any{"enable_trailers": true}
 	for _, o := range envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options") {
@@ -113,7 +114,7 @@ func (b *battery) straight(a ask) answer {
 	return send(ctx, b.server.URL(), a)
 }
 
-// same fails the test unless the answer through Envoy is the model server's own, byte by byte.
+// same checks that the answer through Envoy is the model server's own, byte by byte.
 func (b *battery) same(what string, a ask) {
 	b.t.Helper()
 	got, want := b.send(a), b.straight(a)

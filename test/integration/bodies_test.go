@@ -24,7 +24,7 @@ func collects(t *testing.T, envoy, config string) *scene {
 	})
 }
 
-// upload is a request on a connection of its own, whose body the test sends step by step.
+// upload is a request on its own connection, whose body the test sends step by step.
 type upload struct {
 	net.Conn
 	t *testing.T
@@ -61,8 +61,8 @@ func (u *upload) wants(status int, reason, retry string) {
 	}
 }
 
-// A client that stops sending gets 408, which its SDK must not retry, and holds nothing, whether it announced much or
-// little. One that sends slowly but steadily is served, long after the first one's time was over.
+// A client that stops sending gets 408, which its SDK must not retry, and holds nothing, for a large or a small
+// announced length. A slow but steady client is served, long after the first one's time was over.
 func TestBodiesThatStop(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"full-duplex", "recommended"} {
@@ -95,7 +95,8 @@ func TestBodiesThatStop(t *testing.T) {
 	}
 }
 
-// A client that hoards incomplete bodies loses the newest of them to another client's body, and nobody else loses any.
+// A client that hoards incomplete bodies loses the newest of them to another client's body, and no other client loses
+// any.
 func TestHoardedBodies(t *testing.T) {
 	t.Parallel()
 	const part = 64 << 10

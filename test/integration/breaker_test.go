@@ -14,8 +14,8 @@ import (
 const defaultBreaker = 1024
 
 // Each waiting request is a request on Envoy's cluster for Weir, and Envoy's default circuit breaker allows 1,024 of
-// them. Any beyond that never reach Weir, which only sees that its number of streams stays at exactly that. Weir logs
-// it once, with the remedy.
+// them. Further requests never reach Weir, whose number of streams stays at exactly that. Weir logs it once, with the
+// remedy.
 func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -39,14 +39,14 @@ func TestDefaultCircuitBreakerIsNoticed(t *testing.T) {
 		t.Errorf("warned %d times when 1,024 were reached for the first time, which may be chance", n)
 	}
 
-	// Envoy answers requests beyond the limit, and Weir does not see them.
+	// Envoy answers requests beyond the limit without Weir.
 	for range 20 {
 		if got := s.send(ask{}); got.status != 503 || got.reason() != "" {
 			t.Fatalf("beyond the breaker: %d %q %v", got.status, got.reason(), got.err)
 		}
 	}
 
-	// One ends, one begins: although more than 1,024 are wanted, the number never exceeds it.
+	// For each end one request begins: with more than 1,024 clients, the number never exceeds the limit.
 	for i := range 20 {
 		held[i].cancel()
 		s.epp.waitFor(defaultBreaker-1, "weir_extproc_streams")

@@ -18,7 +18,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// busiest is a model server that takes some time for each request, and knows the most that it had at once.
+// busiest is a model server that takes some time for each request, and records its largest number of concurrent
+// requests.
 type busiest struct {
 	takes     time.Duration
 	now, most atomic.Int64
@@ -38,13 +39,13 @@ func (b *busiest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // largest is the length of a body just below Envoy's limit.
 const largest = 32<<20 - 1024
 
-// allButTheEnd is a large body but for its last byte, which is a brace.
+// allButTheEnd is a large body without its last byte, which is a brace.
 var allButTheEnd = sync.OnceValue(func() string {
 	const text, end = `{"model":"tiny","messages":[{"role":"user","content":"`, `"}]`
 	return text + strings.Repeat("x", largest-len(text)-len(end)-1) + end
 })
 
-// nearlyWhole sends a large request but for the last byte of its body.
+// nearlyWhole sends a large request without the last byte of its body.
 func (s *scene) nearlyWhole(tenant string) *upload {
 	s.t.Helper()
 	u := s.upload(tenant, largest)
@@ -54,11 +55,11 @@ func (s *scene) nearlyWhole(tenant string) *upload {
 
 var (
 	burst = flag.Int("burst", 12, "how many large bodies become whole at once, each of which takes Envoy up to 100 MB")
-	// With 5 s, which the shipped files had, the burst goes past Weir: to see that, not to pass.
+	// With 5 s, an earlier value of the shipped files, the burst bypasses Weir: this value makes the test fail.
 	burstTimeout = flag.Duration("burst.timeout", 0, "Envoy's message_timeout in the burst; 0: the shipped one")
 )
 
-// memoryFor fails the test unless the machine has the memory for so many large bodies.
+// memoryFor fails the test if the machine lacks the memory for so many large bodies.
 func memoryFor(t *testing.T, bodies int) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/meminfo")
@@ -75,7 +76,7 @@ func memoryFor(t *testing.T, bodies int) {
 	}
 }
 
-// memory returns the most memory that a process had, in MB.
+// memory returns the peak memory of a process, in MB.
 func memory(t *testing.T, pid int) (most int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -89,7 +90,7 @@ func memory(t *testing.T, pid int) (most int) {
 	return most >> 10
 }
 
-// complete sends the last byte, and returns the status of the answer; 0 without one.
+// complete sends the last byte, and returns the status of the answer, 0 without one.
 func (u *upload) complete() int {
 	if _, err := u.Write([]byte("}")); err != nil {
 		return 0
@@ -103,7 +104,7 @@ func (u *upload) complete() int {
 	return response.StatusCode
 }
 
-// pastWeir returns how many requests Envoy has let through without Weir's answer.
+// pastWeir returns the number of requests that Envoy has passed on without Weir's answer.
 func (s *scene) pastWeir() int64 {
 	s.t.Helper()
 	const name = "http.inference.ext_proc.failure_mode_allowed"
@@ -114,8 +115,8 @@ func (s *scene) pastWeir() int64 {
 	return stats[name]
 }
 
-// Many large bodies that become whole at the same time queue like any others, and so do the small requests beside them:
-// none goes past Weir, and the model server never has more than its bound.
+// Many large bodies that become whole at the same time queue like any others, and so do the small requests beside them.
+// None bypasses Weir, and the model server never has more than its bound.
 func TestBurstOfLargeBodies(t *testing.T) {
 	t.Parallel()
 	const bound = 4
@@ -164,13 +165,13 @@ limits: { maxBodyBytesTotal: 4294967296, bodyTimeout: 2m }
 	}
 }
 
-// A large body may be on its way to Weir for longer than Envoy's message_timeout, and then wait for its turn as long as any
-// other: what Envoy is asked for before it sends the body covers both.
+// A large body may take longer to Weir than Envoy's message_timeout, and then wait for its turn as long as any other.
+// Weir's request for more time, before Envoy sends the body, covers both.
 func TestLargeBodyThatWaits(t *testing.T) {
 	t.Parallel()
 	const timeout, wait, length = 10 * time.Second, 25 * time.Second, 2 << 20
 	v := newValve()
-	whole := make(chan time.Time, 1) // but for the last part
+	whole := make(chan time.Time, 1) // without the last part
 	s := start(t, setup{models: v.one(), config: single, edit: func(b envoyrun.Bootstrap) error {
 		b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = fmt.Sprintf("%gs", timeout.Seconds())
 		return slowWay(t, b, length-length/16, whole)
@@ -202,8 +203,8 @@ func TestLargeBodyThatWaits(t *testing.T) {
 	s.epp.settled()
 }
 
-// slowWay makes what Envoy sends to Weir come at some 150 KiB a second, and tells when so many bytes have come. It takes the
-// pings out, which would come behind a body, and too late.
+// slowWay slows Envoy's bytes to Weir to some 150 KiB a second, and reports when so many bytes have come. It removes
+// the pings, which would come late, behind a body.
 func slowWay(t *testing.T, b envoyrun.Bootstrap, length int64, come chan<- time.Time) error {
 	delete(envoyrun.Object(b.Cluster(envoyrun.WeirCluster), "typed_extension_protocol_options",
 		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config", "http2_protocol_options"), "connection_keepalive")
@@ -246,8 +247,8 @@ func slowWay(t *testing.T, b envoyrun.Bootstrap, length int64, come chan<- time.
 	return nil
 }
 
-// A Weir that has stopped is noticed when it does not answer the ping of its connection, within 20 s: what waits then
-// goes on without it.
+// Envoy detects a stopped Weir within 20 s, by a missing answer to the ping of its connection. Waiting requests then go
+// on without Weir.
 func TestStoppedWeirIsNoticed(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{})

@@ -28,8 +28,8 @@ func TestFiveBypassTheRestWait(t *testing.T) {
 	}
 }
 
-// enabled: false is the operator's emergency switch: all waiting requests go at once, in the queue's order, and are
-// counted as usual; new requests bypass. When it is switched back, there is a queue again.
+// enabled: false is the operator's emergency switch. All waiting requests go at once, in the queue's order, and are
+// counted as usual. New requests bypass. When it is switched back, there is a queue again.
 func TestDisablingReleasesTheQueue(t *testing.T) {
 	t.Parallel()
 	v := newValve()

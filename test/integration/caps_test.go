@@ -15,7 +15,7 @@ func roomy(slots int, more string) string {
 	return byTenant + fmt.Sprintf("requestQueueController: { watermarkPerBackend: %d, lowerBoundPerBackend: %[1]d, upperBoundPerBackend: %[1]d, %s }\n", slots, more)
 }
 
-// wantBypasses fails the test unless the request is dispatched without waiting.
+// wantBypasses checks that the request is dispatched without waiting.
 func (s *scene) wantBypasses(a ask) *pending {
 	s.t.Helper()
 	before := s.epp.value("weir_bypass_total")
@@ -24,8 +24,8 @@ func (s *scene) wantBypasses(a ask) *pending {
 	return p
 }
 
-// A flow that is at its cap waits although the backend has room; requests behind it do not (C9). When one of its own
-// ends, its next one goes.
+// A flow at its cap waits although the backend has room, and requests behind it do not wait (C9). When one of its own
+// requests ends, its next one goes.
 func TestFlowAtItsCapBlocksNobody(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -33,13 +33,13 @@ func TestFlowAtItsCapBlocksNobody(t *testing.T) {
 	heavy := []*pending{s.wantBypasses(from("heavy")), s.wantBypasses(from("heavy"))}
 	heavy = append(heavy, s.fill(3, from("heavy"))...)
 
-	// The other flows do not wait behind it, and are not capped by it.
+	// The other flows do not wait behind it, and its cap does not count for them.
 	light := []*pending{s.wantBypasses(from("a")), s.wantBypasses(from("b")), s.wantBypasses(from("a"))}
 	light = append(light, s.fill(1, from("a"))...) // its third
 	s.epp.waitFor(5, "weir_stock_level")
 	s.epp.waitFor(4, "weir_queue_length")
 
-	// The oldest requests end first, heavy's among them: its third takes the place, and the cap still holds.
+	// The oldest requests end first, also heavy's: its third takes the place, and the cap still holds.
 	v.pass(1)
 	wantServed(t, "heavy's first", heavy[0].wait())
 	s.epp.waitFor(3, "weir_queue_length")
@@ -54,8 +54,8 @@ func TestFlowAtItsCapBlocksNobody(t *testing.T) {
 	}
 }
 
-// With the cap at each endpoint a flow's requests spread, one each, and its next waits although both endpoints have
-// room; it goes where one of its own ends. There are never two of it at one endpoint.
+// With the cap at each endpoint a flow's requests spread, one each, and its next one waits although both endpoints have
+// room. It goes to the endpoint where one of its own ends. An endpoint never has two of them.
 func TestCapAtEachEndpoint(t *testing.T) {
 	t.Parallel()
 	valves := []*valve{newValve(), newValve()}
@@ -79,7 +79,7 @@ func TestCapAtEachEndpoint(t *testing.T) {
 	}
 	arrived(1, 1)
 
-	// Other flows' requests that come and go do not help it.
+	// Other flows' requests that begin and end do not help it.
 	s.wantBypasses(from("light"))
 	s.wantBypasses(from("light"))
 	s.epp.waitFor(4, "weir_stock_level")
@@ -104,8 +104,9 @@ func TestCapAtEachEndpoint(t *testing.T) {
 var twoPerTenant = strings.Replace(smgTiers, "flows: {", "flows: { discipline: wfq,", 1) +
 	"requestQueueController: { slotsPerBackend: 8, maxInFlightPerFlow: 2 }\n"
 
-// A cap counts a tenant over all its tiers: with three of them and a cap of 2, 2 of its requests are in flight, and its next
-// ones wait beside free slots, which other tenants get. As one ends, its next goes, of the highest tier first.
+// A cap counts a tenant over all its tiers. With three of them and a cap of 2, 2 of its requests are in flight, and its
+// next ones wait beside free slots, which other tenants get. When one ends, its next one goes, of the highest tier
+// first.
 func TestCapCountsTheTenantOverItsTiers(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -136,7 +137,7 @@ func TestCapCountsTheTenantOverItsTiers(t *testing.T) {
 	s.epp.settled()
 }
 
-// A request of a tenant at its cap takes over a lease of its own tenant, of a lower tier, beside free slots; another
+// A request of a tenant at its cap takes over a lease of its own tenant in a lower tier, beside free slots. Another
 // tenant's requests go on.
 func TestTenantAtItsCapPreemptsItsOwn(t *testing.T) {
 	t.Parallel()

@@ -25,12 +25,11 @@ const (
 	bufferLimit   = 128 << 10
 )
 
-// chaosHeader tells the model servers how to treat a request. They look at nothing else, so that what happens to which
-// request follows from the seed.
+// chaosHeader tells the model servers the treatment of a request. They use nothing else, so the seed determines it.
 const chaosHeader = "x-chaos"
 
-// Everything that can happen to a request happens, 10,000 times, through three kinds of Envoy at once: each request
-// that reached Weir has exactly one outcome, nothing is held in the end, and neither memory nor goroutines have grown.
+// 10,000 requests have every possible course, through three kinds of Envoy at once. Each request that reached Weir has
+// exactly one outcome, nothing is held in the end, and neither memory nor goroutines have grown.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	server := modelsim.Fixed(16, 3*time.Millisecond)

@@ -16,11 +16,11 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
 
-// The charges by time of answers without usage are within 15 % of their real costs, in the sum over many: of
-// those that are read to the end, and of those whose clients leave. The model server makes 100 tokens a second for each
-// request; prompts have 200 tokens and a flow's answers 90 to 110. With usage: none Weir is told that rate; else it learns
-// it from answers of others that do have usage.
-func TestChargedByTime(t *testing.T) { // before those that run in parallel: a busy machine takes the time that is charged
+// The charges by time of answers without usage are within 15 % of their real costs, in the sum over many: of answers
+// read to the end, and of those whose clients disconnect. The model server generates 100 tokens a second for each
+// request. Prompts have 200 tokens and a flow's answers 90 to 110. With usage: none the configuration states that rate.
+// Otherwise Weir learns it from other answers with usage.
+func TestChargedByTime(t *testing.T) { // before the parallel tests: a busy machine lengthens the charged time
 	const warm, many = 32, 80
 	for _, c := range []struct{ name, envoy, config string }{
 		{"usage none", "recommended", "usage: none\ntokens: { output: { coldRate: 100 } }\n"},
@@ -90,7 +90,7 @@ requestBody: always
 	}
 }
 
-// Odd answers pass byte by byte also beside load and beside clients that leave in their midst, and nothing is left of
+// Odd answers pass byte by byte also beside load and beside clients that disconnect during them, and nothing is left of
 // any.
 func TestUsageKeepsEveryByteUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestUsageKeepsEveryByteUnderLoad(t *testing.T) {
 	}
 }
 
-// leave requests an odd answer, and leaves after a time. It reports whether that was before the end.
+// leave requests an odd answer, and disconnects after a time. It reports whether that was before the end.
 func (s *scene) leave(seed uint64, after time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), after)
 	defer cancel()

@@ -18,7 +18,7 @@ classes: [ { name: gold, quantum: 512 }, { name: iron, quantum: 128, order: wspt
 trustedHeaders: { cost: x-cost }
 ` + single
 
-// inClass is a request that names its class, and costs so much.
+// inClass is a request of a class with a cost.
 func inClass(class, tag string, cost int, header ...string) ask {
 	return ask{header: append([]string{
 		"x-tenant", tag, "x-dynamo-meta-policy-class", class, "x-cost", strconv.Itoa(cost),
@@ -74,8 +74,8 @@ func promptOf(class, tag string, tokens int) ask {
 	}
 }
 
-// Without anything that states costs, the profile counts the tokens of prompts: shortest first goes by them, quanta are
-// spent in them, and a full queue evicts nobody.
+// Without stated costs, the profile counts the tokens of prompts: they order shortest first, quanta are spent in them,
+// and a full queue evicts no request.
 func TestDynamoCountsTokensOfPrompts(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -121,8 +121,8 @@ fairRequestQueue: { totalCapacity: 13, flowCapacity: 13 }
 	}
 }
 
-// Within a flow or a class with order edf the earliest deadline goes first: that of the deadline header, or else the end of
-// the TTL of 30 s.
+// Within a flow or a class with order edf the earliest deadline goes first: that of the deadline header, or else the
+// end of the TTL of 30 s.
 func TestEarliestDeadlineFirst(t *testing.T) {
 	t.Parallel()
 	const bounds = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, " +
@@ -161,7 +161,7 @@ func TestEarliestDeadlineFirst(t *testing.T) {
 }
 
 // Between the bounds, 18 and 22, a class whose clients send the next request at once leaves another class its turns
-// (ADR 0097): the 22 clients of b hold the whole band before a's come, and each class gets half of the grants.
+// (ADR 0097). The 22 clients of b hold the whole band before a's arrive, and each class gets half of the grants.
 func TestNoClassStarvesInTheBand(t *testing.T) {
 	t.Parallel()
 	const upper, grants = 22, 100

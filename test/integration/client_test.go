@@ -30,7 +30,7 @@ func chat(model string, stream bool) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hello"}],"max_tokens":4,"stream":%v}`, model, stream)
 }
 
-// answer is what a client saw.
+// answer is a client's view of an answer.
 type answer struct {
 	status int
 	header http.Header
@@ -64,7 +64,7 @@ var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true},
 }
 
-// client2 speaks HTTP/2 without TLS: requests share a connection, and one that is cancelled resets only its stream.
+// client2 speaks HTTP/2 without TLS: requests share a connection, and a cancelled one resets only its stream.
 var client2 = &http.Client{Transport: func() *http.Transport {
 	t := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
 	t.Protocols.SetUnencryptedHTTP2(true)

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-epp/weir/internal/pki"
 )
 
-// With --client-ca-file only an Envoy with a certificate of that authority is served. One without, or with another's,
-// cannot open a stream: the filter fails open here, so Weir says why the requests do not pass it. (With fail-closed.yaml
-// the clients would get the filter's error.) TestClientCertificates has the certificates in all their varieties.
+// With --client-ca-file Weir serves only an Envoy with a certificate of that authority. Without one, or with another's,
+// an Envoy cannot open a stream. Its filter fails open here, so Weir logs why the requests bypass it. (With
+// fail-closed.yaml the clients would get the filter's error.) TestClientCertificates has all kinds of certificates.
 func TestEnvoyNeedsACertificate(t *testing.T) {
 	t.Parallel()
 	ours, others := pki.NewAuthority(t), pki.NewAuthority(t)
@@ -60,7 +60,7 @@ func TestEnvoyNeedsACertificate(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		authority *pki.Authority
-		log       string // what an operator reads; empty: requests pass Weir
+		log       string // the operator's line; empty: requests pass Weir
 	}{
 		{"ours", ours, ""},
 		{"none", nil, "a client without a certificate"},

@@ -90,7 +90,7 @@ func TestRealClientsWork(t *testing.T) {
 	}
 }
 
-// congested runs one request that does not end by itself, and fills the only place in the queue.
+// congested starts one request that does not end by itself, and fills the only place in the queue.
 func congested(t *testing.T, config string) *scene {
 	t.Helper()
 	s := start(t, setup{
@@ -104,7 +104,7 @@ requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upper
 	return s
 }
 
-// Users of the real clients get the exception that their code is written for, with Weir's message in it.
+// Users of the real clients get the exception that their code expects, with Weir's message in it.
 func TestRealClientsGetTypedExceptions(t *testing.T) {
 	t.Parallel()
 	const waiting = "Too many requests without a tenant are waiting for this model. Please retry later."
@@ -198,7 +198,7 @@ func TestRealClientsGetTypedExceptions(t *testing.T) {
 	}
 }
 
-// A rejection says when to retry, and the real clients do so at that time; by then there is room, and the user notices
+// A rejection has a Retry-After, and the real clients retry at that time. By then there is room, and the user notices
 // nothing.
 func TestRealClientsRetryWhenTold(t *testing.T) {
 	t.Parallel()
@@ -226,7 +226,7 @@ func TestRealClientsRetryWhenTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Never before that time, and not long after it; without Retry-After they would retry within 1 s.
+			// The retry is never before that time, and not long after it. Without Retry-After it would come within 1 s.
 			told, waited := ms/1000, second.At-first.Answered
 			if waited < told || waited > told+10 {
 				t.Errorf("came back after %.3f s, told was %.3f s", waited, told)
@@ -235,8 +235,7 @@ func TestRealClientsRetryWhenTold(t *testing.T) {
 	}
 }
 
-// If a retry is hopeless the clients are told not to try, even if the operator has chosen a status that they would
-// retry.
+// If a retry is hopeless, the answer tells the clients not to retry, even with a status that they would retry.
 func TestRealClientsDoNotRetryTheHopeless(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: "limits: { maxBodyBytes: 1000 }\nresponses: { status: { too-large: 503 } }\n"})

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// contest is an attacker beside somebody honest who always has requests waiting, with equal weights, before one model
-// server of four slots. What each of them gets is measured there, in weighted tokens.
+// contest is an attacker beside an honest client with a constant backlog, with equal weights, before one model server
+// of four slots. The model server measures the service of each, in weighted tokens.
 type contest struct {
 	*scene
 	workers sync.WaitGroup
@@ -21,7 +21,7 @@ type contest struct {
 	rounds  [][2]time.Time // in which the attacker competes
 }
 
-// plain is a completion that is always as long as it says, whatever the model server's EarlyStop; it costs 200.
+// plain is a completion of a fixed length, whatever the model server's EarlyStop. It costs 200.
 const plainIn, plainOut = 10, 95
 
 func plain() string { return lasting(plainIn, plainOut) }
@@ -31,7 +31,7 @@ func lasting(in, out int) string {
 	return strings.TrimSuffix(completion(in, out), "}") + `,"ignore_eos":true}`
 }
 
-// compete starts a contest with 16 honest requests at any time, in which the tenant is what x-tenant says.
+// compete starts a contest with 16 concurrent honest requests. x-tenant names the tenant.
 func compete(t *testing.T, with setup, server modelsim.Config, honest ask) *contest {
 	t.Helper()
 	server.Records, server.RecordBodyBytes, server.TagHeader = 1<<16, 0, "x-tenant"
@@ -57,7 +57,7 @@ func by(tenant, body string) ask {
 	return a
 }
 
-// attack sends so many requests, at most 48 at a time, and returns when all are served.
+// attack sends so many requests, at most 48 at a time, and returns after the last answer.
 func (c *contest) attack(n int, request func(i int) ask) {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -71,8 +71,8 @@ func (c *contest) attack(n int, request func(i int) ask) {
 	all.Wait()
 }
 
-// round counts what is served while the attacker competes, and not what the honest one gets between rounds. In each the
-// honest one has to have something waiting.
+// round counts the service while the attacker competes, without the honest client's service between rounds. The honest
+// client has a backlog in each round.
 func (c *contest) round(part func()) {
 	since := time.Now()
 	part()
@@ -82,13 +82,13 @@ func (c *contest) round(part func()) {
 	}
 }
 
-// wantNoGain fails the test if the attacker had more than its share, which is what the honest one has had, and 5 %.
+// wantNoGain fails the test if the attacker got more than the honest client, its share, plus 5 %.
 func (c *contest) wantNoGain() {
 	c.t.Helper()
 	c.wantAtMost(1.05)
 }
 
-// byTime is the largest ratio where the attacker is charged by time: a busy machine does not delay all answers alike.
+// byTime is the largest ratio for charges by time: a busy machine does not delay all answers alike.
 const byTime = 1.2
 
 // wantAtMost is wantNoGain with another ratio.
@@ -103,8 +103,8 @@ func (c *contest) wantAtMost(most float64) {
 	}
 }
 
-// attained ends the contest and returns what was attained in all rounds, or in all of it if there were none, by the
-// attacker and by the honest one, and their ratio.
+// attained ends the contest. It returns the service of the attacker and of the honest client in all rounds, or in the
+// whole contest if there were none, and their ratio.
 func (c *contest) attained() (attacker, honest int, ratio float64) {
 	c.t.Helper()
 	c.over.Store(true)
@@ -116,7 +116,7 @@ func (c *contest) attained() (attacker, honest int, ratio float64) {
 	return attacker, honest, ratio
 }
 
-// had returns what both have attained so far, in all rounds, or in all of the contest if there were none.
+// had returns the service of both so far, in all rounds, or in the whole contest if there were none.
 func (c *contest) had() (attacker, honest int) {
 	rounds := c.rounds
 	if rounds == nil {

@@ -27,7 +27,7 @@ const (
 	keyOfTeamB = "example-key-of-team-b"
 )
 
-// issuer signs the tokens that jwt.yaml expects, with the key that the tests put in place of the shipped one.
+// issuer signs the tokens for jwt.yaml with the tests' key, which replaces the shipped one.
 var issuer = sync.OnceValue(func() *ecdsa.PrivateKey {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -36,7 +36,7 @@ var issuer = sync.OnceValue(func() *ecdsa.PrivateKey {
 	return key
 })
 
-// trustIssuer is an Edit that makes jwt.yaml verify tokens with the tests' key; it does not change other
+// trustIssuer is an Edit that makes jwt.yaml verify tokens with the tests' key. It does not change other
 // configurations.
 func trustIssuer(b envoyrun.Bootstrap) error {
 	filter := b.Filter(envoyrun.JWTFilter)
@@ -65,7 +65,7 @@ func published(key *ecdsa.PrivateKey) (string, error) {
 	return string(keys), err
 }
 
-// token returns a token for the subject, signed with the key, as jwt.yaml expects, valid for an hour.
+// token returns a token for the subject that jwt.yaml accepts for an hour.
 func token(t *testing.T, key *ecdsa.PrivateKey, subject string) string {
 	t.Helper()
 	return signed(t, key, map[string]any{
@@ -127,7 +127,7 @@ func (s *scene) authorized(a ask) ask {
 	return a
 }
 
-// A token is taken from the header only: from the URL it would come into logs. No query is logged, whatever it has.
+// Only the header may have a token: in the URL it would be logged. No query is logged, whatever its content.
 func TestTokensInTheURL(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{envoys: []string{"jwt"}})
@@ -145,7 +145,7 @@ func TestTokensInTheURL(t *testing.T) {
 	}
 }
 
-// With the commented parts of jwt.yaml in place of the file, Envoy fetches the issuer's keys, and those that come later.
+// With the commented parts of jwt.yaml instead of the file, Envoy fetches the issuer's keys, and later ones too.
 func TestKeysOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	next, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// With enqueueAll nothing is shed: each request waits in the tier of its criticality, which is the first declared by
-// trusted metadata, class header, objective, model and tenant's class, else the default. Its tenant's maximum may lower it but never
-// raises it. Waiting requests go by tier.
+// With enqueueAll nothing is shed: each request waits in the tier of its criticality. That is the first one declared by
+// trusted metadata, class header, objective, model and tenant's class, else the default. Its tenant's maximum may lower
+// it but never raises it. Waiting requests go by tier.
 func TestEveryCriticalityQueuesInItsTier(t *testing.T) {
 	t.Parallel()
 	const namespace = "weir.test.auth"

@@ -51,7 +51,7 @@ func TestDeadWeirFailsOpen(t *testing.T) {
 	s.servedByWeir()
 }
 
-// With a filter that fails closed, everything gets 503 without Weir, until it is back.
+// If the filter fails closed, all requests get 503 while Weir is away.
 func TestDeadWeirFailsClosed(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -82,8 +82,8 @@ func TestDeadWeirFailsClosed(t *testing.T) {
 }
 
 // If bodies are streamed through Weir, Envoy fails closed for requests with a body, whatever failure_mode_allow says:
-// it cannot take back what it has begun to send. Running answers go through Weir too, and are cut. A gateway that has
-// to use this mode needs two Weirs.
+// it cannot take back the bytes that it has sent. Running answers go through Weir too, and are cut. A gateway that
+// needs this mode needs two Weirs.
 func TestDeadWeirInFullDuplex(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{envoys: []string{"full-duplex"}, models: []modelsim.Config{modelsim.Fixed(4, 5*time.Second)}})
@@ -114,7 +114,7 @@ func (e *epp) kill() {
 	}
 }
 
-// restart starts another epp at the dead one's address, where Envoy looks for it.
+// restart starts another epp at the dead one's address, which Envoy uses.
 func (s *scene) restart() {
 	s.t.Helper()
 	_, port, err := net.SplitHostPort(s.epp.Address)
@@ -130,7 +130,7 @@ func (s *scene) restart() {
 	s.epp = startEPP(s.t, with, addresses)
 }
 
-// servedByWeir waits for the first request that goes through Weir again.
+// servedByWeir waits for the next request that goes through Weir.
 func (s *scene) servedByWeir() {
 	s.t.Helper()
 	expect.Eventually(s.t, "served by the new Weir", func() error {

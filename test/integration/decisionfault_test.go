@@ -29,7 +29,7 @@ import (
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
-// faultyPlacer panics in the next decisions that place a request.
+// faultyPlacer panics in the next placements of requests.
 type faultyPlacer struct {
 	placement.Placer
 	faults atomic.Int32
@@ -64,7 +64,7 @@ func (plainPicker) Require(subset request.Subset, _ *request.Requirements) reque
 }
 
 func (plainPicker) Confine(string, request.Subset, extproc.Length) (*request.Subset, error) {
-	return nil, nil //nolint:nilnil // all endpoints may take it
+	return nil, nil //nolint:nilnil // any endpoint may take it
 }
 func (plainPicker) Rate(extproc.Placement, *body.Blocks, bool) extproc.Affinity { return nil }
 func (plainPicker) Lists(string) bool                                           { return false }
@@ -73,7 +73,7 @@ func (p plainPicker) Locate(address string) (flowcontrol.Endpoint, bool) {
 	return e.ID, ok
 }
 
-// weirWithFaults is Weir in this process, put together of its packages, since epp has no way to make a decision fail. It has
+// weirWithFaults is Weir in this process, built from its packages, since epp cannot inject a failing decision. It has
 // one model server, for one request at a time, behind a real Envoy.
 type weirWithFaults struct {
 	*faultyPlacer
@@ -139,9 +139,9 @@ func startWithFaults(t *testing.T) *weirWithFaults {
 
 const oneRequest = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 }\n"
 
-// An error while a request is enqueued fails closed: its client has a 500 that says why, through a real Envoy, and the next
-// request goes on. An error while one is dequeued fails open: it goes to its engine with the next decision, and so do those
-// behind it.
+// An error while a request is enqueued fails closed: its client gets a 500 with the reason, through a real Envoy, and
+// the next request goes on. An error while one is dequeued fails open: the request goes to its engine with the next
+// decision, and so do those behind it.
 func TestDecisionsThatFail(t *testing.T) {
 	t.Parallel()
 	w := startWithFaults(t)

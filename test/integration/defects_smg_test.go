@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Defects of SMG's priority scheduler, tested with its own profile on the wire. docs/smg.md lists all of them,
-// including those tested on the controller alone. The number is the row there.
+// Defects of SMG's priority scheduler, tested with its own profile on the wire. docs/smg.md lists all of them, also
+// those tested on the controller alone. The number is the row there.
 
 // smgSlots returns the profile for one model server with the given slots. x-tenant names the tenant.
 func smgSlots(slots int, more string) string {
@@ -21,7 +21,7 @@ flows: { key: ["header:x-tenant", model] }
 %s`, slots, more)
 }
 
-// unreserved returns the classes for a pool that is too small for reservations, with additions for bulk.
+// unreserved returns the classes for a pool too small for reservations, with additions for bulk.
 func unreserved(bulk string) string {
 	return "tiers: [ { name: system, reservedFloor: 0, canPreempt: false }, { name: interactive, reservedFloor: 0, reservedPerSlot: 0 }, " +
 		"{ name: default, reservedPerSlot: 0 }, { name: bulk, " + bulk + " } ]\n"
@@ -34,9 +34,9 @@ func ofClass(class, tenant string) ask {
 	return ask{header: []string{"x-tenant", tenant, "x-smg-priority", class}}
 }
 
-// smg 9.4: the profile's reservations for system and interactive (32 and 128 slots) are held although every tenant is
-// clamped to default, so a small pool serves nobody. In Weir they are not held, and the log says so at start if
-// the file names one.
+// smg 9.4: SMG holds the profile's reservations for system and interactive (32 and 128 slots) although every tenant is
+// clamped to default, so a small pool serves no request. Weir does not hold them, and logs it at start if the file
+// names one.
 func TestDefectReservationsForNobody(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -60,8 +60,8 @@ func TestDefectReservationsForNobody(t *testing.T) {
 	s.epp.settled()
 }
 
-// smg 9.6 and 9.10: a client's disconnect while it waits is noticed only at its timeout, and until then it holds its
-// place: others get a false 429. In Weir the place is free at once.
+// smg 9.6 and 9.10: SMG notices a waiting client's disconnect only at its timeout. Until then the request holds its
+// place, and others get a false 429. In Weir the place is free at once.
 func TestDefectDisconnectIsSeenAtTheTimeout(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -83,8 +83,8 @@ func TestDefectDisconnectIsSeenAtTheTimeout(t *testing.T) {
 	}
 }
 
-// smg 9.7: with all backends unready the capacity becomes a configured fallback. In Weir it is 0: requests wait, and go
-// when a backend comes, the highest class first.
+// smg 9.7: with all backends unready, SMG's capacity becomes a configured fallback. In Weir it is 0: requests wait, and
+// go when a backend comes, the highest class first.
 func TestDefectNoBackendIsSomeCapacity(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -104,8 +104,8 @@ func TestDefectNoBackendIsSomeCapacity(t *testing.T) {
 	}
 }
 
-// smg 9.9: the configuration is read once, and one typo in it switches the scheduler off. In Weir a change is applied
-// at run time, and an invalid one changes nothing: classes, queue sizes and order stay as they were.
+// smg 9.9: SMG reads the configuration once, and one typo in it switches the scheduler off. Weir applies a change at
+// run time, and an invalid one changes nothing: classes, queue sizes and order stay.
 func TestDefectTypoSwitchesSchedulingOff(t *testing.T) {
 	t.Parallel()
 	v := newValve()

@@ -13,15 +13,15 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// oneSlot lets one request through to one model server, and two wait. Within these tests only departures can free a
-// place: requests do not end by themselves, the TTL is long, and no sweep runs.
+// oneSlot lets one request through to one model server, and two wait. Within these tests only disconnects free a place:
+// requests do not end by themselves, the TTL is long, and no sweep runs.
 const oneSlot = `
 fairRequestQueue: { totalCapacity: 2, flowCapacity: 2, queueTTL: 10m }
 requestQueueController: { watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1, expiryCleanupInterval: 10m }
 `
 
-// The two phases in which a request can wait: if the headers name its flow, it waits before Envoy has received its
-// body; if only the body names its model, it waits after.
+// A request can wait in two phases. If the headers name its flow, it waits before Envoy has received its body. If only
+// the body names its model, it waits after.
 var phases = map[string]string{
 	"header phase": oneSlot + `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n",
 	"body phase":   oneSlot + `flows: { key: ["model"] }` + "\n",
@@ -30,7 +30,7 @@ var phases = map[string]string{
 var protocols = map[string]*http.Client{"HTTP/1.1": client, "HTTP/2": client2}
 
 // everyDeparture runs a test for each phase, Envoy configuration and HTTP version of the client, on a scene with one
-// model server with one slot.
+// model server of one slot.
 func everyDeparture(t *testing.T, test func(s *scene, a ask)) {
 	for phase, config := range phases {
 		t.Run(phase, func(t *testing.T) {
@@ -131,7 +131,7 @@ func (s *scene) aborted(want uint64) {
 	}
 }
 
-// reluctant returns a client that speaks HTTP/2 with a window of 64 KiB for each answer: it gets no more before it
+// reluctant returns a client that speaks HTTP/2 with a window of 64 KiB for each answer: it gets no more until it
 // reads.
 func reluctant() *http.Client {
 	t := &http.Transport{
@@ -142,9 +142,9 @@ func reluctant() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// A client that never reads its answers holds nothing for longer than the shipped files allow, once the model server
-// has finished. Otherwise, with HTTP/2, it could hold its lease until the stream idle timeout, which is an hour, with
-// any answer longer than its window.
+// A client that never reads its answers holds nothing for longer than the shipped files allow, after the model server
+// has finished. Otherwise, with HTTP/2, it could hold its lease until the stream idle timeout of an hour, with any
+// answer longer than its window.
 func TestUnreadAnswersHoldNothing(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes {

@@ -23,7 +23,7 @@ func TestDestination(t *testing.T) {
 					t.Errorf("a server got %d of 12, want a third", n)
 				}
 				for _, r := range server.Records() {
-					// The first of the list is where it went; the others are fallbacks.
+					// The request goes to the first of the list. The others are fallbacks.
 					first, _, _ := strings.Cut(r.Header.Get("x-gateway-destination-endpoint"), ",")
 					if first != server.Address() {
 						t.Errorf("%s was named, %s serves", first, server.Address())
@@ -38,8 +38,8 @@ func TestDestination(t *testing.T) {
 // walking is the configuration in config/weir.yaml of the list for the shipped Envoys, whose retries go through it.
 const walking = "scheduling: { fallbacks: 2 }\n"
 
-// The destination is an ordered list. If a model server is dead but Weir does not know yet, Envoy's retry goes to the
-// next one, and the client notices nothing.
+// The destination is an ordered list. If a model server has just died, Envoy's retry goes to the next one, and the
+// client notices nothing.
 func TestFallbacks(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: walking, models: []modelsim.Config{recorded(8), recorded(8), recorded(8)}})

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// sidecar stands before a decode engine, as llm-d's does: where a request names a prefill engine, it has that one read the
-// prompt, for one token, and then the decode engine answer.
+// sidecar stands before a decode engine, as llm-d's does. If a request names a prefill engine, that one reads the
+// prompt, for one token, and then the decode engine answers.
 type sidecar struct {
 	decode *httputil.ReverseProxy
 
@@ -55,7 +55,7 @@ func (s *sidecar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.decode.ServeHTTP(w, r)
 }
 
-// read has an engine read the prompt of a request.
+// read lets an engine read the prompt of a request.
 func read(engine, path string, body []byte) error {
 	var fields map[string]any
 	if err := json.Unmarshal(body, &fields); err != nil {
@@ -75,7 +75,7 @@ func read(engine, path string, body []byte) error {
 	return nil
 }
 
-// last returns how many requests have come, and the prefill engines and encoders that the last one names.
+// last returns the number of requests so far, and the prefill engines and encoders named by the last one.
 func (s *sidecar) last() (n int, prefills, encoders []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +85,8 @@ func (s *sidecar) last() (n int, prefills, encoders []string) {
 	return n, prefills, encoders
 }
 
-// A long prompt is read by the prefill engine and answered by the decode engine; the prefill engine gets no short one.
-// The sidecar never gets a client's own header. The prefill engine gets the next prompt as soon as an answer begins.
+// The prefill engine reads a long prompt and the decode engine answers it. The prefill engine gets no short one. The
+// sidecar never gets a client's own header. The prefill engine gets the next prompt as soon as an answer begins.
 func TestPrefillAndDecodeApart(t *testing.T) {
 	slow := modelsim.Fixed(8, 3*time.Second)
 	var front *sidecar
@@ -137,7 +137,7 @@ func TestPrefillAndDecodeApart(t *testing.T) {
 		}
 	}
 
-	// The prefill engine has room for one prompt. The second is read while the first is answered, and the third as well.
+	// The prefill engine has room for one prompt. It reads the second while the first is answered, and then the third.
 	var begun []*pending
 	for i := range 3 {
 		begun = append(begun, s.begin(ask{body: prompt(10+i, 2000, true)}))

@@ -12,7 +12,7 @@ import (
 )
 
 // sharedQueue returns a configuration with a queue that all flows share, in front of the given slots. The class header
-// names the tier, x-tenant the flow; the noisy one may fill the whole queue.
+// names the tier, x-tenant the flow. The noisy flow may fill the whole queue.
 func sharedQueue(slots, places int, more string) string {
 	return fmt.Sprintf(`
 fairRequestQueue: { capacityMode: shared, totalCapacity: %[2]d, queueTTL: 10m, %[3]s }
@@ -27,8 +27,8 @@ func ofTier(tenant, tier string) ask {
 	return ask{header: []string{"x-tenant", tenant, "x-class", tier}}
 }
 
-// unhurried is an Edit that makes Envoy wait for Weir for as long as it takes. By default it gives up after 5 s and,
-// failing open, passes on what Weir may just have rejected, which would falsify the counts that are compared here.
+// unhurried is an Edit that makes Envoy wait for Weir without a limit. By default it gives up after 5 s and, failing
+// open, passes on requests that Weir may just have rejected. That would falsify the counts compared here.
 func unhurried(b envoyrun.Bootstrap) error {
 	b.Filter(envoyrun.ExtProcFilter)["message_timeout"] = "600s"
 	return nil
@@ -56,8 +56,8 @@ func wantDisplaced(t *testing.T, displaced ...*pending) {
 }
 
 // The queue is full of one tenant's sheddable requests. A critical request of another tenant gets in: the newest
-// sheddable one is displaced and told at once, with a time to retry; the others stay. The noisy tenant's own next
-// request displaces nobody.
+// sheddable one is displaced at once, with a Retry-After. The others stay. The noisy tenant's own next request
+// displaces none.
 func TestCriticalDisplacesSheddable(t *testing.T) {
 	t.Parallel()
 	for _, top := range []string{"guaranteed", "fair"} {
@@ -103,7 +103,7 @@ func TestCriticalDisplacesSheddable(t *testing.T) {
 	}
 }
 
-// Places are the scarce resource of a queue, whatever a request costs: a quiet tenant's one costly request keeps its
+// Places are the scarce resource of a queue, whatever a request costs. A quiet tenant's one costly request keeps its
 // place while a noisy tenant holds all the others and sends more.
 func TestCostlyRequestKeepsItsPlace(t *testing.T) {
 	t.Parallel()
@@ -136,8 +136,8 @@ func TestCostlyRequestKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A flood in the same tier keeps the queue full. A quiet tenant that never exceeds its fair share of the queue is not
-// affected: of 1,000 requests none is rejected or displaced.
+// A flood in the same tier keeps the queue full. It does not affect a quiet tenant within its fair share of the queue:
+// of 1,000 requests none is rejected or displaced.
 func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 	t.Parallel()
 	const slots, places, quiet, flooders = 4, 40, 20, 64
@@ -146,7 +146,7 @@ func TestQuietTenantIsNeverDisplaced(t *testing.T) {
 		config: sharedQueue(slots, places, "flowCapacity: 40, topTier: fair"), edit: unhurried,
 	})
 
-	// The flood retries at once, whatever it is told.
+	// The flood retries at once, whatever its Retry-After.
 	var flood sync.WaitGroup
 	var over atomic.Bool
 	var served, displaced, full atomic.Int64

@@ -24,8 +24,8 @@ func oneAtATime(drainWindow string) string {
 		"drainWindow: " + drainWindow + " }\n"
 }
 
-// On SIGTERM readiness goes down first, so that no new traffic comes; queued requests, and those that still arrive, are
-// served within the drain window. Peers answer 503 to everything from then on.
+// On SIGTERM readiness goes down first, so that no new traffic comes. Queued requests, and later arrivals, are served
+// within the drain window. Peers answer 503 to everything from then on.
 func TestDrainServesTheQueue(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -66,7 +66,7 @@ func TestDrainServesTheQueue(t *testing.T) {
 	}
 }
 
-// Requests that still wait at the end of the drain window are rejected; running ones continue to their end.
+// Requests that still wait at the end of the drain window are rejected. Running ones continue to their end.
 func TestDrainWindowOver(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -104,7 +104,7 @@ func TestDrainWindowOver(t *testing.T) {
 }
 
 // When Weir stops under continuous load, every client gets its answer or a clean rejection: no request that reached
-// Weir is cut, and each rejection that Weir counts has reached its client.
+// Weir is cut, and each counted rejection has reached its client.
 func TestDrainUnderLoad(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex"} {
@@ -139,7 +139,7 @@ func TestDrainUnderLoad(t *testing.T) {
 			t.Logf("%d served, %d told to come back", all.served, all.rejected)
 			gone := s.epp.logTime(t, "drained:") // the listener is closed from then on
 			for _, got := range all.unclean {
-				// With bodies in FULL_DUPLEX Envoy cannot continue without Weir once it is gone.
+				// With bodies in FULL_DUPLEX Envoy cannot continue without Weir.
 				if envoy == "recommended" || got.status != 503 || got.err != nil || got.at.Before(gone) {
 					t.Errorf("%v after the listener closed: got %d %q %v %s", got.at.Sub(gone), got.status, got.reason(),
 						got.err, got.body)
@@ -150,13 +150,13 @@ func TestDrainUnderLoad(t *testing.T) {
 	}
 }
 
-// drained is what one worker saw of a stopping Weir.
+// drained has one worker's view of a stopping Weir.
 type drained struct {
 	served, rejected int
 	unclean          []timedAnswer
 }
 
-// timedAnswer is an answer and when it had come.
+// timedAnswer is an answer and the time of its end.
 type timedAnswer struct {
 	answer
 	at time.Time
@@ -199,9 +199,9 @@ func (s *scene) loadUntilTheEnd(body string) (seen drained) {
 	}
 }
 
-// At the end of the drain timeout, the streams of answers that still run are ended with OK: the answers continue
-// unobserved, even if the filter fails closed or they go through Weir, where a dead Weir would cut both. The streamed
-// answer has begun by then, the other has not.
+// At the end of the drain timeout, the streams of running answers end with OK. The answers continue unobserved, even if
+// the filter fails closed or they go through Weir, where a dead Weir would cut both. The streamed answer has begun by
+// then, the other has not.
 func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"fail-closed", "recommended", "full-duplex"} {
@@ -231,8 +231,8 @@ func TestDrainTimeoutCutsNoAnswer(t *testing.T) {
 	}
 }
 
-// A proxy learns only after a while that a replica is not ready. Until then, 5 s by default, one that has nothing to do
-// still answers: the filter fails closed here, so a request that Weir does not take is a 503.
+// A proxy learns with a delay that a replica is not ready. So an idle replica still answers for a while, 5 s by
+// default. The filter fails closed here, so a request without Weir's answer is a 503.
 func TestIdleReplicaAnswersUntilProxiesKnow(t *testing.T) {
 	t.Parallel()
 	const least = 5 * time.Second

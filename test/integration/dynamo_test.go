@@ -15,9 +15,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// The 12 dispatch orders that were recorded from Dynamo's service 1.6.1 come out exactly through Envoy, with that version's
-// cursor: all requests wait behind one busy worker, after one of the first class that went through the queue alone. Each
-// order has a ring of its own, by a reload.
+// 12 dispatch orders recorded from Dynamo's service 1.6.1 come out exactly through Envoy, with that version's cursor.
+// All requests wait behind one busy worker, after a first request of the first class that went through the queue alone.
+// Each order has its own ring, by a reload.
 func TestDynamoOrdersOnTheWire(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "pkg", "fairqueue", "testdata", "dynamo-orders"))
@@ -78,9 +78,9 @@ func TestDynamoOrdersOnTheWire(t *testing.T) {
 	}
 }
 
-// Quanta of 512 and 128, as many requests of 512 tokens of each class as the golden run has halves of, and 4 slots: of the
-// first 160 at least 120 are of the first class, and when its last has gone 110 to 130 of the second are left. The golden run
-// itself, of 320 each, is the core's (TestDRRLongRun).
+// With quanta of 512 and 128, half as many requests of 512 tokens of each class as in the golden run, and 4 slots, at
+// least 120 of the first 160 are of the first class. When its last has gone, 110 to 130 of the second are left. The
+// core has the golden run itself, of 320 each (TestDRRLongRun).
 func TestDynamoLongRunOnTheWire(t *testing.T) {
 	t.Parallel()
 	const each, slots = 160, 4
@@ -115,9 +115,9 @@ func TestDynamoLongRunOnTheWire(t *testing.T) {
 	}
 }
 
-// A request costs the tokens of its prompt that no engine that it may use has cached when it comes, at least 1: of 1,024 tokens
-// of which the best engine has 60 blocks of 16 it is 64, pinned to an engine with one block 1,008, pinned to one with none
-// 1,024, and of a prompt that is cached whole 1. Of a class with order wspt the cheapest goes first.
+// A request costs the prompt tokens that no usable engine has cached at its arrival, at least 1. 1,024 tokens cost 64
+// if the best engine has 60 blocks of 16, 1,008 if pinned to an engine with one block, and 1,024 if pinned to one with
+// none. A fully cached prompt costs 1. In a class with order wspt the cheapest goes first.
 func TestUncachedCostsOnTheWire(t *testing.T) {
 	t.Parallel()
 	const blocks, bytes = 64, 1 << 10 // of 16 tokens each, by the counted length
@@ -188,9 +188,9 @@ func TestUncachedCostsOnTheWire(t *testing.T) {
 	}
 }
 
-// A class with limits of one request for each backend has room for two where there are two. The next one is answered 529, with
-// the body of Dynamo's selection service and a time to come back; another class is not affected, and a client that leaves
-// frees its place at once.
+// A class limited to one request for each backend has room for two with two backends. The next one is answered 529,
+// with the body of Dynamo's selection service and a Retry-After. Another class is not affected, and a client that
+// disconnects frees its place at once.
 func TestClassLimitOnTheWire(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -238,8 +238,8 @@ requestQueueController: { slotsPerBackend: 1 }
 	s.epp.settled()
 }
 
-// A request goes where its required labels are, and no taint that it does not tolerate. Where no endpoint is so, it is
-// answered at once, and does not wait. The header does not reach the engine.
+// A request goes to an endpoint with its required labels and without a taint that it does not tolerate. Without such an
+// endpoint it is answered at once, and does not wait. The header does not reach the engine.
 func TestRequirementsOnTheWire(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{recorded(4), recorded(4)}, file: true, config: "trustedHeaders: { requirements: x-needs }\n"})
@@ -268,8 +268,8 @@ func TestRequirementsOnTheWire(t *testing.T) {
 	s.epp.settled()
 }
 
-// A class that is busy as soon as a prompt is being read, and that may not wait, sheds: while an engine works on a request of
-// it, the next one is answered 529 at once, and the one after the answer's end is served. Another class does not care.
+// A class with any unread prompt as its limit and without a queue sheds: while an engine works on one of its requests,
+// the next one is answered 529 at once, and the one after the answer's end is served. Another class is not affected.
 func TestPureSheddingOnTheWire(t *testing.T) {
 	t.Parallel()
 	v := newValve()

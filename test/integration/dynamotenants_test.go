@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Tenants inside a class are fair (parity: dynamo 8, point 6): of the first ten requests of a class five are a quiet tenant's,
-// who came behind 20 of a noisy one, and the strict priority of the noisy one's puts them before its own only. The classes keep
-// their quanta: 20 of the first 25 are of the one with 512, 5 of that with 128.
+// Tenants inside a class are fair (parity: dynamo 8, point 6). A quiet tenant arrives behind 20 requests of a noisy
+// one, and has five of the class's first ten. The noisy one's strict priority orders only its own requests. The classes
+// keep their quanta: 20 of the first 25 are of the class with 512, 5 of that with 128.
 func TestTenantsInsideAClassAreFair(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -57,9 +57,9 @@ fairRequestQueue: { queueTTL: 1h }
 	}
 }
 
-// With osl among the hints, an answer is estimated at the length that its body states (parity: dynamo 3), up to max_tokens: a
-// prompt of 100 tokens costs 400 with 300, 150 with 300 where 50 are allowed, and 1,100 where nothing is stated, or the hint does
-// not count. The usage corrects it: 130 become 150.
+// With osl among the hints, an answer is estimated at the length stated in its body (parity: dynamo 3), up to
+// max_tokens. A prompt of 100 tokens costs 400 with 300, 150 with 300 of which 50 are allowed, and 1,100 without a
+// statement or with hints ignored. The usage corrects it: 130 become 150.
 func TestOutputHintOnTheWire(t *testing.T) {
 	t.Parallel()
 	const head = "profile: dynamo-drr\nclasses: [ { name: all, quantum: 100000 } ]\nusage: auto\ntokens: { weights: { output: 1 } }\n" +
@@ -93,7 +93,7 @@ func TestOutputHintOnTheWire(t *testing.T) {
 	want(fmt.Sprintf(osl, 300), 1100, 0)
 }
 
-// Where the operator caps priorities at 0, nobody goes before those of its class who came earlier, whether it states one in
+// With priorities capped at 0, no request goes before earlier ones of its class, whether it states a priority in
 // headers or in its body.
 func TestPrioritiesAreCapped(t *testing.T) {
 	t.Parallel()

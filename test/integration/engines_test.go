@@ -20,7 +20,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// followEndpoints has weir write Envoy's endpoints from epp's file until the end of the test, and returns the file.
+// followEndpoints lets weir write Envoy's endpoints from epp's file until the end of the test, and returns the file.
 func (s *scene) followEndpoints(grace time.Duration) string {
 	t := s.t
 	t.Helper()
@@ -48,7 +48,7 @@ func (s *scene) followEndpoints(grace time.Duration) string {
 	return file
 }
 
-// load has clients send requests one after the other until end is called or the test ends, all of which must be served.
+// load starts clients that send requests one after the other until end is called or the test ends. All must be served.
 // end returns the number of requests.
 func (s *scene) load(clients int) (end func() int) {
 	var all sync.WaitGroup
@@ -71,8 +71,8 @@ func (s *scene) load(clients int) (end func() int) {
 	return end
 }
 
-// Engines come and go under load by a change of one file, which both Weir and Envoy follow. No request is lost. A new engine
-// gets requests; one that leaves serves all that Weir had sent there, becomes idle, and can stop.
+// Engines come and go under load by a change of one file, which both Weir and Envoy follow. No request is lost. A new
+// engine gets requests. A leaving engine serves all its requests, becomes idle, and can stop.
 func TestEnginesComeAndGoWithoutKubernetes(t *testing.T) {
 	t.Parallel()
 	engine := modelsim.Fixed(8, 100*time.Millisecond)
@@ -156,8 +156,8 @@ func (s *scene) inEnvoy(want int64) {
 	})
 }
 
-// servedAsNamed checks by the access log that each request was answered by the engine that Weir had named for it. Only those
-// for a new one may have gone elsewhere, since Weir may know it a moment before Envoy does.
+// servedAsNamed checks by the access log that the engine named by Weir answered each request. Only requests for a new
+// engine may have gone elsewhere, since Weir may know it a moment before Envoy does.
 func (s *scene) servedAsNamed(requests int, newcomer string) {
 	s.t.Helper()
 	elsewhere := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Clients can read what Envoy itself answers: each of its errors has the shape of OpenAI's API, in every shipped file.
+// Clients can read Envoy's own errors: each has the form of OpenAI's API, in every shipped file.
 func TestErrorsOfEnvoy(t *testing.T) {
 	t.Parallel()
 	for _, config := range envoyrun.Shipped() {
@@ -40,8 +40,8 @@ func TestErrorsOfEnvoy(t *testing.T) {
 	}
 }
 
-// Weir's own rejections arrive as it sent them, whatever their status and shape: with local_reply_config they are the
-// same as without, except for the time to retry.
+// Weir's own rejections arrive unchanged, whatever their status and form: local_reply_config changes nothing in them
+// but the Retry-After.
 func TestWeirsRejectionsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	bare := func(b envoyrun.Bootstrap) error { delete(b.ConnectionManager(), "local_reply_config"); return nil }
@@ -90,7 +90,7 @@ func TestWeirsRejectionsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// wantEnvoysError fails the test unless an answer is an error of Envoy's own in the shape of OpenAI's API.
+// wantEnvoysError checks that an answer is an error of Envoy's own in the form of OpenAI's API.
 func wantEnvoysError(t *testing.T, got answer, status int, code string) {
 	t.Helper()
 	var e struct {

@@ -15,9 +15,9 @@ import (
 	decisions "github.com/weir-epp/weir/pkg/decision"
 )
 
-// Through Envoy, a tenant that may ask gets the record of its request's decision, in an answer and in a rejection; another one
-// gets nothing, and the question reaches no model server. The sink has the records of those alone, and weir explain says the
-// same of the sink's file and of the recording. With --hash-flow-keys no key is in any of them.
+// Through Envoy, a permitted tenant gets the record of its request's decision, in an answer and in a rejection. Another
+// tenant gets nothing, and the question reaches no model server. The sink has only these records, and weir explain
+// gives the same for the sink's file and the recording. With --hash-flow-keys no key is in any of them.
 func TestExplainOnTheWire(t *testing.T) {
 	t.Parallel()
 	const ops, guest = "sk-ops-secret", "sk-guest-secret"
@@ -85,7 +85,7 @@ decisions: { explain: [` + ops + `], sink: file, file: ` + file + " }\n",
 	s.epp.settled()
 }
 
-// Without a recording its page says how to have one.
+// Without a recording its page has the key that switches it on.
 func TestNoRecordingOnTheWire(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{modelsim.Fixed(4, time.Millisecond)}, config: "recording: 0\n"})

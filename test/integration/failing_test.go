@@ -20,12 +20,12 @@ func failingNow(status int) modelsim.Config {
 	return cfg
 }
 
-// tallied are the answers that some clients got, of which each sends its next request when it has the last answer.
+// tallied counts the answers of some clients. Each sends its next request after its last answer.
 type tallied struct {
 	served, failed int
 }
 
-// crowd has clients send requests for a time, each of the tenant that who returns.
+// crowd starts clients that send requests for a time, each of the tenant that who returns.
 func (s *scene) crowd(clients int, d time.Duration, who func(client int) string) map[string]*tallied {
 	var mu sync.Mutex
 	var done sync.WaitGroup
@@ -56,7 +56,7 @@ func (s *scene) crowd(clients int, d time.Duration, who func(client int) string)
 	return got
 }
 
-// inTurns has Envoy send requests to the model servers in turns.
+// inTurns makes Envoy send requests to the model servers in turns.
 func inTurns(b envoyrun.Bootstrap) error {
 	policy := envoyrun.Object(b.Cluster("model_servers"), "load_balancing_policy", "policies", 0, "typed_extension_config")
 	policy["name"] = "envoy.load_balancing_policies.round_robin"
@@ -66,8 +66,8 @@ func inTurns(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// One of two engines answers 500 at once, and 4, 12 or 40 clients go on to ask. Envoy alone, by its least requests or in turns,
-// loses at least as large a part of the requests as Weir, in the first 5 s too.
+// One of two engines answers 500 at once, and 4, 12 or 40 clients continue. Envoy alone, by its least requests or in
+// turns, loses at least as large a part of the requests as Weir, in the first 5 s too.
 func TestNoMoreIsLostThanByEnvoyAlone(t *testing.T) {
 	t.Parallel()
 	models := []modelsim.Config{failingNow(500), modelsim.Fixed(8, 100*time.Millisecond)}
@@ -98,8 +98,8 @@ func TestNoMoreIsLostThanByEnvoyAlone(t *testing.T) {
 	}
 }
 
-// One of two engines answers 500 at once. Without circuits it gets nearly all requests. Weir loses at most 5 % of them, and 5 s
-// later next to none, whether all clients are one tenant or many.
+// One of two engines answers 500 at once. Without circuits it gets nearly all requests. Weir loses at most 5 % of them,
+// and 5 s later next to none, with one tenant or many.
 func TestOneEngineFails(t *testing.T) {
 	t.Parallel()
 	for _, clients := range []int{4, 12, 40} {
@@ -139,8 +139,9 @@ func TestOneEngineFails(t *testing.T) {
 	}
 }
 
-// A tenant whose requests fail everywhere shuts no engine at any time, and no request of the others fails.
-// How little it costs them is in TestATenantThatFailsEverywhereCostsOthersLittle of pkg/dispatch, where no processor counts.
+// A tenant whose requests fail everywhere never opens a circuit, and no request of others fails.
+// TestATenantThatFailsEverywhereCostsOthersLittle of pkg/dispatch measures its small effect on others, without a
+// processor's influence.
 func TestATenantThatFailsEverywhere(t *testing.T) {
 	t.Parallel()
 	engine := modelsim.Fixed(8, 100*time.Millisecond)
@@ -195,7 +196,7 @@ func TestATenantThatFailsEverywhere(t *testing.T) {
 	}
 }
 
-// An engine that is ten times slower than another gets less, and one that hangs next to nothing; the metrics name both.
+// An engine ten times slower than another gets less, and a hanging one next to nothing. The metrics name both.
 func TestASlowAndAHangingEngine(t *testing.T) {
 	t.Parallel()
 	quick, slow := modelsim.Fixed(8, 50*time.Millisecond), modelsim.Fixed(8, 500*time.Millisecond)

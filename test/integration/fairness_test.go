@@ -13,8 +13,8 @@ import (
 )
 
 // crowd keeps 16 requests of each tenant in progress until the given number was granted, all of them waiting before the
-// first grant; it returns the tenants of the grants in order. There is one model server that runs one request at a
-// time, so requests arrive there in the order of the grants.
+// first grant. It returns the tenants of the grants in order. One model server runs one request at a time, so requests
+// arrive there in the order of the grants.
 func crowd(t *testing.T, weights string, grants int, flows ...string) []string {
 	t.Helper()
 	return crowdOf(t, single+"flows: { key: [\"header:x-tenant\"], weights: "+weights+" }\n", from, grants, flows...)
@@ -51,7 +51,7 @@ func crowdOf(t *testing.T, config string, request func(flow string) ask, grants 
 	return tenants(s.models[0])[1 : 1+grants]
 }
 
-// Flows that always have requests waiting are served by their weights: 1:2:4 within 3 %, over 700 grants.
+// Flows with a constant backlog are served by their weights: 1:2:4 within 3 %, over 700 grants.
 func TestServedByWeight(t *testing.T) {
 	t.Parallel()
 	const grants = 700
@@ -85,7 +85,7 @@ func TestEqualFlows(t *testing.T) {
 }
 
 // A flood of 64 closed-loop workers delays a quiet flow by at most one grant between its enqueue and its own grant,
-// however long the flood has lasted; with newcomers first, by none.
+// however long the flood has lasted. With newcomers first it delays it by none.
 func TestFloodBesideAQuietFlow(t *testing.T) {
 	t.Parallel()
 	t.Run("ties by arrival", func(t *testing.T) { floodBesideAQuietFlow(t, byTenant, 1) })
@@ -114,8 +114,8 @@ func floodBesideAQuietFlow(t *testing.T, flows string, most int) {
 		expect.True(t, "the next one is granted", func() bool { return len(s.models[0].Records()) > granted })
 	}
 	for i := range 20 {
-		// The quiet flow's requests come at various points of the flood. While one enters the queue, the valve is shut:
-		// no grants but those below come between its enqueue and its own.
+		// The quiet flow's requests come at various points of the flood. While one enters the queue, the valve is
+		// closed: no grants but those below come between its enqueue and its own.
 		v.pass(1 + i%5)
 		granted += 1 + i%5
 		atServer()

@@ -33,8 +33,8 @@ func startForger(t *testing.T, config string, edit func(envoyrun.Bootstrap) erro
 }
 
 // forge sends each requests with each form of a destination header that names a member of the pool, then as many that
-// name a stranger and Envoy's own admin page. It returns how many of the first went to the named member and to the
-// other one.
+// name a foreign address and Envoy's own admin page. It returns the numbers of the first ones at the named member and
+// at the other one.
 func (f *forger) forge(each int) (forged, other int) {
 	f.t.Helper()
 	member := f.models[1].Address()
@@ -80,7 +80,7 @@ func (f *forger) forge(each int) (forged, other int) {
 }
 
 // A destination forged by a client has no effect, with any shipped configuration, whether Weir is running or dead. Both
-// members still get their share: if the header were honoured, one would get everything.
+// members still get their share: otherwise one would get everything.
 func TestForgedDestination(t *testing.T) {
 	t.Parallel()
 	const each = 16
@@ -101,9 +101,9 @@ func TestForgedDestination(t *testing.T) {
 			case "fail-closed":
 				want = 0
 			case "full-duplex":
-				want = each // Envoy has no copy of a body that was on its way to Weir: only the GETs continue
+				want = each // Envoy has no copy of a body on its way to Weir: only the GETs continue
 			}
-			// By chance all go to one side once in 65,536 runs, at the smallest number of requests.
+			// At the smallest number of requests, all go to one side by chance once in 65,536 runs.
 			if forged, other := f.forge(each); forged+other != want || want > 0 && other == 0 {
 				t.Errorf("Weir down: %d came to the forged member, %d to the other, want %d in all", forged, other, want)
 			}
@@ -111,8 +111,8 @@ func TestForgedDestination(t *testing.T) {
 	}
 }
 
-// Even if the configuration does not remove the header (another gateway's might not), Weir does not honour it: it is
-// overwritten if Weir names a destination, and removed otherwise.
+// Even if the configuration does not remove the header (another gateway's might not), Weir does not honour it. It
+// overwrites the header if it names a destination, and removes it otherwise.
 func TestForgedDestinationThatReachesWeir(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes {

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// before starts Weir and an Envoy with the named configuration, in front of a model server of the test's own, which gets
-// what clients send. Weir's own questions are answered with 404.
+// before starts Weir and an Envoy with the named configuration, in front of a model server of the test's own, which
+// gets the clients' requests. It answers Weir's own requests with 404.
 func before(t *testing.T, server http.Handler, with setup) *scene {
 	t.Helper()
 	return beforeAll(t, with, server)
@@ -69,7 +69,7 @@ func serve(t *testing.T, server http.Handler) string {
 	return listener.Addr().String()
 }
 
-// wide lets everything through at once.
+// wide lets all requests through at once.
 const wide = "requestQueueController: { watermarkPerBackend: 1000, lowerBoundPerBackend: 1000, upperBoundPerBackend: 1000 }\n"
 
 // lettingTrailersThrough enables trailers in both directions: the shipped files leave them off.
@@ -143,7 +143,7 @@ const withToken = 1 << 32
 
 func (o odd) whole() []byte { return bytes.Join(o.chunks, nil) }
 
-// serveOdd answers with the odd answer that the request asks for.
+// serveOdd answers with the odd answer named by the request.
 func serveOdd(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	seed, _ := strconv.ParseUint(r.Header.Get("x-seed"), 10, 64)
@@ -196,7 +196,7 @@ func (s *scene) check(seed uint64) error {
 	got, err := io.ReadAll(response.Body)
 	want := o.whole()
 	if o.reset >= 0 {
-		// The headers may or may not have been sent before; what was sent is a prefix of the whole.
+		// The headers may have been sent before or not. The bytes sent are a prefix of the whole.
 		if err == nil && response.StatusCode == o.status {
 			return fmt.Errorf("a reset answer ended well with %d of %d bytes", len(got), len(want))
 		}
@@ -218,7 +218,7 @@ func (s *scene) check(seed uint64) error {
 	return nil
 }
 
-// more multiplies the odd answers of the tests that compare every byte; `make every-byte` has five times as many.
+// more multiplies the odd answers of the tests that compare every byte. `make every-byte` has five times as many.
 var more = flag.Uint64("more", 1, "how many times as many odd answers are checked")
 
 // checkAll requests so many odd answers from this seed on, 16 at a time.
@@ -238,7 +238,7 @@ func (s *scene) checkAll(first, answers uint64) {
 	wg.Wait()
 }
 
-// Whatever an answer looks like, the gate lets every byte of it through, and leaves no stream behind.
+// For any answer, the gate lets every byte of it through, and leaves no stream behind.
 func TestGateKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	s := before(t, http.HandlerFunc(serveOdd), setup{envoys: []string{"gate"}, config: wide, edit: lettingTrailersThrough})

@@ -11,13 +11,13 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// parked is a model server of event streams: it sends the headers and what precedes the first token at once, and the
-// rest when the test says so.
+// parked is a model server of event streams. It sends the headers and the bytes before the first token at once, and the
+// rest at the test's command.
 type parked struct {
 	before  string
 	began   chan struct{}
 	release chan struct{}
-	gone    chan struct{} // a client left while its answer was parked
+	gone    chan struct{} // a client disconnected while its answer was parked
 }
 
 func newParked(before string) *parked {
@@ -40,7 +40,7 @@ func (p *parked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forget discards events that nobody has waited for.
+// forget discards the events so far.
 func (p *parked) forget() {
 	for {
 		select {
@@ -63,7 +63,7 @@ func (s *scene) next(p *parked, atGate float64) {
 	s.epp.waitFor(atGate, "weir_gate_streams")
 }
 
-// known makes Weir notice the gate, with one answer.
+// known shows Weir the gate, with one answer.
 func (s *scene) known(p *parked) {
 	s.t.Helper()
 	first := s.begin(as("default", "a"))
@@ -73,7 +73,7 @@ func (s *scene) known(p *parked) {
 	s.epp.settled()
 }
 
-// wantHeld fails the test if a request has an answer.
+// wantHeld checks that no request has an answer.
 func (s *scene) wantHeld(p *pending) {
 	s.t.Helper()
 	select {
@@ -84,7 +84,7 @@ func (s *scene) wantHeld(p *pending) {
 }
 
 // Bytes before the first token do not end preemption: comments, and the events that begin a stream of /v1/responses.
-// They arrive unchanged with the token. This holds on every path, even one that only this server knows.
+// They arrive unchanged with the token. This holds on every path, even one that only this server has.
 func TestGateWaitsForTheToken(t *testing.T) {
 	t.Parallel()
 	const early = "event: response.created\ndata: {}\n\nevent: response.in_progress\ndata: {}\n\n"
@@ -137,8 +137,8 @@ func TestGateWaitsForTheToken(t *testing.T) {
 	}
 }
 
-// A burst right after Weir's start, before it has seen a gate: all of it is held, and each request can be preempted
-// before its first token.
+// A burst comes right after Weir's start, before it has seen a gate. All of it is held, and each request can be
+// preempted before its first token.
 func TestGateHoldsTheFirstBurst(t *testing.T) {
 	t.Parallel()
 	p := newParked(": waiting\n\n")
@@ -166,8 +166,7 @@ func TestGateHoldsTheFirstBurst(t *testing.T) {
 	s.epp.settled()
 }
 
-// With one Envoy that has a gate and one that has not, the many answers that come without a gate do not stop the others
-// from being held.
+// If one of two Envoys has no gate, its many answers do not stop the gate of the other from holding.
 func TestGatedAndUngatedEnvoys(t *testing.T) {
 	t.Parallel()
 	p := newParked(": waiting\n\n")
@@ -196,7 +195,7 @@ func TestGatedAndUngatedEnvoys(t *testing.T) {
 }
 
 // If the first token and the preemption happen at the same time, through a real Envoy, the client gets either the whole
-// answer or the whole rejection, and the preemptor is served in any case.
+// answer or the whole rejection. The preemptor is served in any case.
 func TestFirstTokenRacesPreemption(t *testing.T) {
 	t.Parallel()
 	p := newParked(": waiting\n\n")
@@ -288,8 +287,8 @@ func TestWeirDiesWhileTheGateHolds(t *testing.T) {
 	wantWhole(t, response, parkedRest)
 }
 
-// If a token comes after the gate's timeout, or nobody serves the gate, the headers continue as if there were no gate,
-// the answers are complete, and from then on the request cannot be preempted.
+// If a token comes after the gate's timeout, or the gate's Weir is away, the headers continue as if there were no gate.
+// The answers are complete, and from then on the request cannot be preempted.
 func TestGateThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(envoyrun.Bootstrap) error{

@@ -41,7 +41,7 @@ func startReplicas(t *testing.T, n int, p *parked) *replicas {
 	return r
 }
 
-// watched has Envoy ask each epp for its health, as docs/two-replicas.md advises.
+// watched makes Envoy check the health of each epp, as docs/two-replicas.md advises.
 func (r *replicas) watched(b envoyrun.Bootstrap) error {
 	cluster := b.Cluster(envoyrun.WeirCluster)
 	for i, e := range envoyrun.List(cluster, "load_assignment", "endpoints", 0, "lb_endpoints") {
@@ -63,8 +63,8 @@ func (r *replicas) watched(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// hold sends requests until the server has all of them, and waits until the gates of the epps hold so many in total.
-// It returns how many each epp's gates hold.
+// hold sends requests until the server has all of them, and waits until the gates of the epps hold so many in total. It
+// returns the number held by each epp's gates.
 func (r *replicas) hold(n int, p *parked, request ask) ([]*pending, []float64) {
 	r.t.Helper()
 	var all []*pending
@@ -118,7 +118,7 @@ func (r *replicas) wantServed(all []*pending) {
 	}
 }
 
-// wantKnown fails the test if a gate's stream came to an epp that does not have its request.
+// wantKnown checks that every gate's stream came to the epp with its request.
 func (r *replicas) wantKnown(epps ...*epp) {
 	r.t.Helper()
 	for i, e := range epps {
@@ -128,8 +128,8 @@ func (r *replicas) wantKnown(epps ...*epp) {
 	}
 }
 
-// Behind three epps each gate finds its request. A client does not choose its epp by one name for all of its requests,
-// which share a connection. With one epp killed, the answers that it held go on, and the others stay held.
+// With three epps each gate finds its request. A client cannot choose its epp by one name for all of its requests on a
+// connection. With one epp killed, the answers that it held go on, and the others stay held.
 func TestGatesAmongReplicas(t *testing.T) {
 	t.Parallel()
 	p := newParked("")

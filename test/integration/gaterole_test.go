@@ -8,14 +8,14 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// gate.yaml states the role of its second filter in metadata that Envoy adds to each stream. So Weir can warn of a gate whose
-// modes hold nothing, and does not take another filter for a gate. Without it the modes decide. A client's or a model
-// server's own header of that name has no effect.
+// gate.yaml states the role of its second filter in metadata that Envoy adds to each stream. So Weir can warn of a gate
+// whose modes hold nothing, and takes no other filter for a gate. Without the role the modes decide. A client's or a
+// model server's own header of that name has no effect.
 func TestShippedGateNamesItsRole(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name     string
-		header   string // that client and model server send
+		header   string // from client and model server
 		edit     func(gate map[string]any)
 		held     bool
 		warnings int

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// Where Envoy reads usage beside the gate, a stream without a token passes as soon as it has ended, as it does without. The
-// one exception is Envoy's: if a stream ends within a line, the filter that reads ends it with trailers, which wait for
-// the headers, as any unannounced trailers do, until the gate's timeout.
+// If Envoy reads usage beside the gate, a stream without a token passes at its end, as without the reading. The one
+// exception is Envoy's: a stream that ends within a line gets trailers from the filter that reads. These wait for the
+// headers, like any unannounced trailers, until the gate's timeout.
 func TestStreamsWithoutATokenBesideUsage(t *testing.T) {
 	t.Parallel()
 	const timeout = 10 * time.Second

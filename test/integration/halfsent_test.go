@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// half opens a connection to the scene's Envoy that announces a body of 100 bytes and sends only 4 of them. The model's
-// name is in the header that a gateway sets, so that Weir needs nothing but the headers.
+// half opens a connection to the scene's Envoy that announces a body of 100 bytes and sends only 4 of them. A gateway's
+// header has the model's name, so that Weir needs only the headers.
 func (s *scene) half() net.Conn {
 	s.t.Helper()
 	return s.write(fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nhost: inference\r\nauthorization: %s\r\n"+
@@ -33,8 +33,8 @@ func (s *scene) received(requests int64) {
 	})
 }
 
-// A request that was only partly sent holds nothing: it does not reach Weir before it is complete. This holds in every
-// shipped configuration except the one that says otherwise, which shows why it matters.
+// A partly sent request holds nothing: it does not reach Weir before it is complete. This holds in every shipped
+// configuration except the one that documents otherwise, which shows the difference.
 func TestHalfSentRequestsHoldNothing(t *testing.T) {
 	t.Parallel()
 	for _, m := range modes {
@@ -57,7 +57,7 @@ func TestHalfSentRequestsHoldNothing(t *testing.T) {
 				s.epp.waitFor(5, "weir_stock_level")
 				return
 			}
-			// A complete request of the same client overtakes them: anything that they hold, they would hold by now.
+			// A complete request of the same client overtakes them: by now the others would hold their stock, if any.
 			wantServed(t, "a whole request", s.send(ask{}))
 			s.epp.settled()
 			if n := s.epp.value("weir_requests_total"); n != 1 {
@@ -97,8 +97,8 @@ func TestHalfSentRequestsWithoutTheFilter(t *testing.T) {
 	}
 }
 
-// The route for uploads above the limit, a comment in recommended.yaml, does what it says: uploads pass whole on that
-// route, and nowhere else.
+// The route for uploads above the limit, a comment in recommended.yaml, works as described: uploads pass whole on that
+// route, and on no other.
 func TestRouteForUploads(t *testing.T) {
 	t.Parallel()
 	body, _ := prompt(envoyLimit + 1)

@@ -9,16 +9,16 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// envoysOwnHeaderLimits is an Edit that leaves Envoy its own limits for request headers, 60 KiB and 100.
+// envoysOwnHeaderLimits is an Edit that keeps Envoy's own limits for request headers, 60 KiB and 100.
 func envoysOwnHeaderLimits(b envoyrun.Bootstrap) error {
 	delete(b.ConnectionManager(), "max_request_headers_kb")
 	delete(b.ConnectionManager(), "common_http_protocol_options")
 	return nil
 }
 
-// A request whose headers are too many or too large gets 413, which no client repeats, and is neither queued nor charged:
-// never Envoy's 503 for headers that with Weir's own exceed its limit. Those beyond Envoy's limit do not reach Weir, and
-// the shipped files keep that limit far from Weir's.
+// A request with too many or too large headers gets 413, which no client repeats, and is neither queued nor charged. It
+// never gets Envoy's 503 for headers that exceed its limit together with Weir's own. Requests beyond Envoy's limit do
+// not reach Weir, and the shipped files keep that limit far from Weir's.
 func TestRequestsNearTheHeaderLimits(t *testing.T) {
 	t.Parallel()
 	rewrites := "models: [ { name: t, targets: [ { name: tiny } ] } ]\nscheduling: { fallbacks: 2 }\n"
@@ -54,7 +54,7 @@ func TestRequestsNearTheHeaderLimits(t *testing.T) {
 					served++
 				case got.status == 413 && got.reason() == "too-large" && got.header.Get("x-should-retry") == "false":
 					refused++
-				case test.own && got.err != nil: // by Envoy, whose 431 is lost
+				case test.own && got.err != nil: // by Envoy, whose 431 is replaced
 				default:
 					t.Errorf("%s: got %d %q %v %.200s", what, got.status, got.reason(), got.err, got.body)
 				}
@@ -97,8 +97,8 @@ func TestRequestsNearTheHeaderLimits(t *testing.T) {
 	}
 }
 
-// An answer with nearly as many headers as Envoy takes arrives without the queue's state; it is not lost for that. More
-// room for the headers of requests is no room for those of answers.
+// An answer with nearly as many headers as Envoy accepts arrives without the queue's state, and is not lost. More room
+// for the headers of requests is no room for those of answers.
 func TestQueueStateBesideManyHeaders(t *testing.T) {
 	t.Parallel()
 	told := func(limits string, headers int) bool {

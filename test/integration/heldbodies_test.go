@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// The bytes of bodies that Weir reports are those that it holds while requests wait: none in BUFFERED, where Envoy has
-// them, unless Weir has to replace the model in them, and all in FULL_DUPLEX_STREAMED.
+// The bytes of bodies in Weir's metric are those that it holds while requests wait. In BUFFERED these are none, since
+// Envoy has them, unless Weir has to replace the model in them. In FULL_DUPLEX_STREAMED they are all.
 func TestBodyBytesAreThoseHeld(t *testing.T) {
 	t.Parallel()
 	const count, length = 10, 8 << 20
@@ -60,7 +60,7 @@ func TestBodyBytesAreThoseHeld(t *testing.T) {
 
 var heapInUse = regexp.MustCompile(`# HeapAlloc = (\d+)`)
 
-// heap returns the bytes of epp's heap that are in use. Pools are emptied by the third collection.
+// heap returns epp's heap bytes in use. The third collection empties pools.
 func (e *epp) heap() float64 {
 	e.t.Helper()
 	var text string

@@ -27,7 +27,7 @@ import (
 const hostileLimit = 64 << 10
 
 // The ext_proc port should be reachable for Envoy only, but often is not: scanners, a misconfigured proxy or a client
-// of another protocol may connect. Whatever they send, nothing panics, leaks or grows, and Envoy is still served.
+// of another protocol may connect. None of their bytes causes a panic, a leak or growth, and Envoy is still served.
 func TestHostileBytes(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -64,7 +64,7 @@ func TestHostileBytes(t *testing.T) {
 	}
 }
 
-// dial opens a connection to the ext_proc port. Whatever is sent there, epp must end it by itself or when we do.
+// dial opens a connection to the ext_proc port. epp must end it by itself or when the test does, whatever it gets.
 func (s *scene) dial() net.Conn {
 	s.t.Helper()
 	conn, err := net.DialTimeout("tcp", s.epp.Address, patience)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// separate fails the test unless the first two requests are in one flow and the third is in another: with one place in
-// the queue for each flow, the second is rejected and the third waits.
+// separate checks that the first two requests are in one flow and the third is in another: with one place in the queue
+// for each flow, the second is rejected and the third waits.
 func separate(t *testing.T, with setup, first, second, third ask) {
 	t.Helper()
 	v := newValve()
@@ -30,8 +30,8 @@ func separate(t *testing.T, with setup, first, second, third ask) {
 	s.epp.settled()
 }
 
-// Requests without an identity share one flow, whatever models they name, whose places are those that its name has; a
-// tenant of that name is another flow.
+// Requests without an identity share one flow, for any models, with the places of that flow's name. A tenant of that
+// name is another flow.
 func TestFlowOfTheAnonymous(t *testing.T) {
 	t.Parallel()
 	for name, who := range map[string]string{"a tenant": "a", "a tenant called anonymous": "anonymous"} {
@@ -58,7 +58,7 @@ flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], anonymous: shar
 	}
 }
 
-// A tenant that is called like a model's flow, or like that of unknown models, is another flow.
+// A tenant with the name of a model's flow, or of unknown models' flow, is another flow.
 func TestNobodyClaimsAFlowOfModels(t *testing.T) {
 	t.Parallel()
 	const key = `flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], unknownModels: shared }
@@ -73,7 +73,8 @@ models: [ { name: tiny } ]
 	})
 }
 
-// A value that Envoy's JWT filter stores in the dynamic metadata, however deep, names the flow; a client's header does not.
+// A value that Envoy's JWT filter stores in the dynamic metadata, at any depth, names the flow. A client's header does
+// not.
 func TestFlowByMetadata(t *testing.T) {
 	t.Parallel()
 	const namespace = "envoy.filters.http.jwt_authn"

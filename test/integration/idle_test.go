@@ -54,12 +54,12 @@ func TestIdleUsesNoCPU(t *testing.T) {
 		t.Fatalf("%d dispatched, want %d", n, flows)
 	}
 
-	// Right after the load the runtime still returns memory. The minimum over a few windows is the cost of idleness; a
-	// poll or a timer would show in each of them.
+	// Right after the load the runtime still returns memory. The minimum over a few windows is the idle cost. A poll or
+	// a timer would show in each of them.
 	least := time.Hour
 	for range 3 {
 		before := s.epp.cpu()
-		time.Sleep(window) // this is the window being measured, not a wait for an event
+		time.Sleep(window) // this is the measured window, not a wait for an event
 		least = min(least, s.epp.cpu()-before)
 		if least <= most {
 			break

@@ -16,12 +16,12 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// asking configures Weir to ask for the usage that clients do not ask for.
+// asking configures Weir to request the usage that clients do not request.
 const asking = wide + `cost: tokens
 tokens: { includeUsage: true }
 `
 
-// buffering makes an Envoy collect the request's body, as streamed.yaml does not.
+// buffering makes an Envoy collect the request's body, unlike streamed.yaml.
 func buffering(b envoyrun.Bootstrap) error {
 	envoyrun.Object(b.Filter("envoy.filters.http.ext_proc"), "processing_mode")["request_body_mode"] = "BUFFERED"
 	return nil
@@ -33,7 +33,7 @@ var showing = []struct {
 	edit        func(envoyrun.Bootstrap) error
 }{{"full-duplex", "full-duplex", nil}, {"buffered, then streamed", "streamed", buffering}}
 
-// engine is a model server that reports usage if it is asked, as a vLLM does, and keeps what it was sent.
+// engine is a model server that reports usage on request, as a vLLM does, and records the bodies.
 type engineThatReports struct {
 	mu   sync.Mutex
 	sent map[string]string // body by x-case
@@ -95,13 +95,13 @@ func streamed(usage bool) string {
 	return text + "data: [DONE]\n\n"
 }
 
-// Weir asks for the usage that clients do not ask for, and they see nothing of it: neither in their answers, wherever these
-// are cut, nor in anything else that the model server is told. Who asks gets it.
+// Weir requests the usage that clients do not request, without a visible effect for them: neither in their answers, for
+// any cuts, nor in other fields of the request. Clients that request it get it.
 func TestIncludeUsage(t *testing.T) {
 	t.Parallel()
 	const options = `{"include_usage":true}`
 	requests := []struct {
-		path, body, sent string // sent is what the model server gets
+		path, body, sent string // sent is the model server's body
 		asks             bool
 	}{
 		{
@@ -174,7 +174,7 @@ func TestIncludeUsage(t *testing.T) {
 	}
 }
 
-// Where Envoy does not show Weir both bodies, nothing is asked for, and a warning says why.
+// If Envoy does not show Weir both bodies, Weir requests nothing, and a warning has the reason.
 func TestIncludeUsageNeedsBothBodies(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"recommended", "streamed"} {

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Two subsets that share a model server, one of them with long prompts: by the engines' own counters, what is in a KV
-// cache is never above its bound by more than one request, while the requests stay far below theirs. What the requests
-// are charged is a tenth, so it cannot be that which the bound counts.
+// Two subsets share a model server, and one of them has long prompts. By the engines' own counters, the tokens in a KV
+// cache exceed its bound by at most one request, while the requests stay far below theirs. The charges are a tenth of
+// the tokens, so the bound cannot count charges.
 func TestKVStaysWithinItsBound(t *testing.T) {
 	t.Parallel()
 	const bound, slots = 5000, 16
@@ -71,8 +71,8 @@ flows: { key: ["header:x-tenant"] }
 	}
 }
 
-// A tenant sends one prompt of 200,000 tokens to a pool of three model servers, whose bound is 5,000 each. It closes the
-// server that has it, and no other: another tenant's small requests keep flowing through the other two, within their
+// A tenant sends one prompt of 200,000 tokens to a pool of three model servers, whose bound is 5,000 each. It closes
+// its own server, and no other: another tenant's small requests keep flowing through the other two, within their
 // bounds, as if there were only those.
 func TestOneGiantPromptClosesOneServer(t *testing.T) {
 	t.Parallel()

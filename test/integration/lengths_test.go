@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Engines of one model may take prompts of different lengths. A prompt that is too long for one goes to the other, and one that
-// is too long for both comes back at once, with both numbers.
+// Engines of one model may accept prompts of different lengths. A prompt too long for one goes to the other. A prompt
+// too long for both is rejected at once, with both numbers.
 func TestPromptsGoWhereTheyFit(t *testing.T) {
 	t.Parallel()
 	short, long := batching(16), batching(16)
@@ -20,7 +20,7 @@ func TestPromptsGoWhereTheyFit(t *testing.T) {
 	prompt := func(bytes int) ask {
 		return ask{path: "/v1/completions", body: fmt.Sprintf(`{"model":"tiny","prompt":%q,"max_tokens":8}`, strings.Repeat("word ", bytes/5))}
 	}
-	// Each engine in turn would get every other one.
+	// In turns each engine would get every other request.
 	expect.Eventually(t, "the lengths are known", func() error {
 		for range 10 {
 			if a := s.send(prompt(8000)); a.status != http.StatusOK {

@@ -13,13 +13,13 @@ const overUsers = `fairRequestQueue: { queueTTL: 10m, totalCapacity: 1000, flowC
 flows: { levels: [ { key: ["header:x-org"] }, { key: ["header:x-user"], weights: { heavy: 3 } } ] }
 `
 
-// user is a request of a tenant's user; the model server notes both.
+// user is a request of a tenant's user. The model server records both.
 func user(org, name string) ask {
 	return ask{header: []string{"x-tenant", org + "/" + name, "x-org", org, "x-user", name}}
 }
 
-// A tenant with 50 users is served as one with a single user is. Within a tenant, weights of 3:1 count. A request with two
-// users is refused, since nobody can tell whose the second is.
+// A tenant with 50 users gets the service of a tenant with one. Within a tenant, weights of 3:1 count. A request with
+// two users is refused, since the second one has no known source.
 func TestLevelsOnTheWire(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -54,8 +54,8 @@ func TestLevelsOnTheWire(t *testing.T) {
 	s.epp.settled()
 }
 
-// The cap of a user does not keep the other users of its tenant waiting, that of a tenant does. A user's queue has a limit of its
-// own. A reload changes caps of both levels; it cannot change the keys.
+// The cap of a user does not block the other users of its tenant, and that of a tenant does. A user's queue has its own
+// limit. A reload changes caps of both levels, but cannot change the keys.
 func TestCapsOfUsersOnTheWire(t *testing.T) {
 	t.Parallel()
 	levels := func(tenant, user int) string {
@@ -72,7 +72,7 @@ requestQueueController: { watermarkPerBackend: 16, lowerBoundPerBackend: 16, upp
 	s.epp.waitFor(3, "weir_queue_length") // one of each is in flight
 	s.epp.waitFor(2, "weir_stock_level")
 	wantRejection(t, s.send(user("a", "u")), rejection{status: 503, reason: "flow-full"})
-	s.wantBypasses(user("a", "w")) // nobody of its tenant is in its way
+	s.wantBypasses(user("a", "w")) // no request of its tenant blocks it
 	s.begin(user("a", "x"))        // now its tenant is at its cap
 	s.epp.waitFor(4, "weir_queue_length")
 	s.wantBypasses(user("b", "u"))

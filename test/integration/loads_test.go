@@ -43,7 +43,7 @@ func TestLoadByEndpoint(t *testing.T) {
 	s.epp.waitFor(0, "weir_endpoint_in_flight")
 }
 
-// The metrics by flow show which tenant waits and which one is rejected.
+// The metrics by flow show the waiting tenant and the rejected one.
 func TestRejectionsByTenant(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -73,9 +73,8 @@ func TestRejectionsByTenant(t *testing.T) {
 	}
 }
 
-// An endpoint that Weir has and Envoy lacks is picked, and its requests are served elsewhere: none is rejected, but
-// Weir counts capacity that does not exist. A metric counts them by the endpoint that was picked, and Weir logs it
-// once.
+// Weir picks an endpoint that Envoy lacks, and another one serves its requests: none is rejected, but Weir counts
+// capacity that does not exist. A metric counts these requests by the picked endpoint, and Weir logs it once.
 func TestEndpointThatEnvoyLacks(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex", "gate"} {
@@ -120,7 +119,8 @@ func TestEndpointThatEnvoyLacks(t *testing.T) {
 	}
 }
 
-// An endpoint that Envoy lacks gets nothing after eight requests in a row that Envoy had served elsewhere, as shipped.
+// With the shipped settings, an endpoint that Envoy lacks gets nothing after eight requests in a row that another
+// endpoint served.
 func TestEngineThatEnvoyLacks(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{recorded(8), recorded(8)}, file: true, config: "profile: recommended\nscheduling: { affinity: off }\n"})
@@ -144,8 +144,8 @@ func TestEngineThatEnvoyLacks(t *testing.T) {
 	}
 }
 
-// An endpoint that only Envoy has gets nothing from Weir, however full the others are; when Weir is away, it gets requests that
-// nobody counts.
+// An endpoint that only Envoy has gets nothing from Weir, however full the others are. While Weir is away, it gets
+// uncounted requests.
 func TestEndpointThatWeirLacks(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{models: []modelsim.Config{recorded(8), recorded(8)}, file: true})

@@ -38,7 +38,7 @@ func (e *epp) waitFor(want float64, name string, labels ...string) {
 	})
 }
 
-// told waits until epp's log has a text so many times, and fails the test if it has it more often.
+// told waits until epp's log has a text so many times, and fails the test if it has more.
 func (e *epp) told(times int, text string) {
 	e.t.Helper()
 	count := func() int { return strings.Count(e.Log.String(), text) }

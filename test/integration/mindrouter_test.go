@@ -14,14 +14,14 @@ const mindRouter = "profile: mindrouter-fairshare\n" + single + `flows: { key: [
 trustedHeaders: { cost: x-cost }
 `
 
-// costs is a request of a user that costs so many tokens.
+// costs is a request of a user with a cost in tokens.
 func costs(user string, tokens int) ask {
 	return ask{header: []string{"x-tenant", user, "x-cost", strconv.Itoa(tokens)}}
 }
 
 func hundred(user string) ask { return costs(user, 100) }
 
-// "Faculty 50 %, staff 33 %, student 17 %": of 1,200 grants of 100 tokens, while all three always wait, 600, 400 and 200
+// "Faculty 50 %, staff 33 %, student 17 %": of 1,200 grants of 100 tokens, with all three backlogged, 600, 400 and 200
 // within 2 %. (TestFairShareThreeToTwoToOne in pkg/fairqueue has all 6,000.)
 func TestMindRouterThreeToTwoToOne(t *testing.T) {
 	t.Parallel()
@@ -37,8 +37,8 @@ func TestMindRouterThreeToTwoToOne(t *testing.T) {
 	}
 }
 
-// "Heavy user, light user arrives": whoever has had least goes next, although 20 requests of the heavy user came before, and
-// whatever the light user's request costs.
+// "Heavy user, light user arrives": the user with the least service goes next, although 20 requests of the heavy user
+// came before, and whatever the light user's request costs.
 func TestMindRouterLightUserIsNext(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -70,7 +70,7 @@ func TestMindRouterLightUserIsNext(t *testing.T) {
 	s.epp.settled()
 }
 
-// A request for a model that no backend has is refused at once, and does not wait as if for capacity, while others do.
+// A request for a model that no backend has is refused at once. It does not wait as if for capacity, while others do.
 func TestDefect8PermanentMismatch(t *testing.T) {
 	t.Parallel()
 	v := newValve()

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// The same things work with every shipped configuration, however Envoy shows bodies.
+// Every shipped configuration serves the same requests, in every mode of bodies.
 func TestEveryMode(t *testing.T) {
 	t.Parallel()
 	var configs []string
@@ -135,7 +135,7 @@ func rewrites(t *testing.T, b *battery) {
 			t.Errorf("the model server got %q (%d times), want one of %q", got, n, want)
 		}
 	}
-	// Three to one: in 60 draws the rarer of the two is more frequent once in 100,000 runs.
+	// Three to one: in 60 draws the rarer target is the more frequent one once in 100,000 runs.
 	if len(drawn) != len(want) || b.reads && drawn[want[0]] < drawn[want[1]] {
 		t.Errorf("drawn: %v", drawn)
 	}
@@ -151,7 +151,7 @@ func refusesMalformed(t *testing.T, b *battery) {
 	} {
 		got := b.send(ask{body: test.body})
 		if !b.reads {
-			// The model server, which parses nothing here, got it unchanged.
+			// The model server, which parses nothing here, got the body unchanged.
 			wantServed(t, test.name, got)
 			if got := string(b.last().Body); got != test.body {
 				t.Errorf("%s: the model server got %q", test.name, got)
@@ -162,7 +162,7 @@ func refusesMalformed(t *testing.T, b *battery) {
 			status: 400, reason: "bad-request", kind: "invalid_request_error", param: test.param, final: true,
 		})
 	}
-	// A request without a body has no model; the headers show that in every mode.
+	// A request without a body has no model, which the headers show in every mode.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.envoy().URL()+"/v1/chat/completions", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func passesNoContent(t *testing.T, b *battery) {
 	}
 }
 
-// Requests that are known not to be inference pass without queueing, even while others wait; all others queue and are
+// Requests that are known not to be inference pass without queueing, even while others wait. All others queue and are
 // served.
 func passesOn(_ *testing.T, b *battery) {
 	plug := b.plug()
@@ -267,7 +267,7 @@ func rewritesLargeBody(t *testing.T, b *battery) {
 	}
 }
 
-// A client that does not announce the length of its body and, where Envoy supports it, sends trailers after it.
+// The client does not announce the length of its body and, where Envoy supports it, sends trailers after it.
 func passesChunkedBody(t *testing.T, b *battery) {
 	for _, model := range []string{"tiny", "chat"} {
 		pipe, writer := io.Pipe()
@@ -306,8 +306,8 @@ func passesChunkedBody(t *testing.T, b *battery) {
 	}
 }
 
-// Where Weir takes bodies, it refuses those above its limit by the length that Envoy reports once it has all of it.
-// Envoy refuses what exceeds its buffer, and Weir never sees it.
+// If Weir takes bodies, it refuses those above its limit by the length that Envoy reports at their end. Envoy refuses a
+// body that exceeds its buffer, without Weir.
 func refusesTooLarge(t *testing.T, b *battery) {
 	for _, test := range []struct {
 		bytes int

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Clients choose the names of tenants and models, so they may send any number, of any length, with any bytes: flows
-// come and go, and metrics have no more series than they are allowed.
+// Clients choose the names of tenants and models, so they may send any number, of any length, with any bytes. Flows
+// come and go, and metrics stay within their numbers of series.
 func TestNamesWithoutEnd(t *testing.T) {
 	t.Parallel()
 	const names, mostLabels = 3000, 1000
@@ -67,8 +67,8 @@ requestQueueController: { watermarkPerBackend: 100 }
 	}
 }
 
-// Ten waiting requests for invented models lock out a real one if each is a flow of its own, but not if they share one:
-// then their eleventh is rejected instead.
+// Ten waiting requests for invented models lock out a real one if each is its own flow, but not if they share one: then
+// their eleventh is rejected instead.
 func TestInventedModelsLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	for _, unknown := range []string{"own", "shared"} {

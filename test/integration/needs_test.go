@@ -11,9 +11,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// One of two engines can read images, and none makes embeddings. A chat with an image goes to the one that can, however busy
-// it is, and a request for embeddings is refused at once with its tag, while all engines are full and others wait: it would
-// never be served. Then an engine for embeddings comes, and it goes there.
+// One of two engines can read images, and none makes embeddings. A chat with an image goes to the engine that can read
+// it, however busy it is. A request for embeddings is refused at once with its tag, while all engines are full and
+// others wait: it would never be served. Then an engine for embeddings comes, and serves the next one.
 func TestRequestsGoWhereTheirNeedsAreMet(t *testing.T) {
 	t.Parallel()
 	fixed := modelsim.Fixed(2, 20*time.Millisecond)
@@ -52,7 +52,7 @@ func TestRequestsGoWhereTheirNeedsAreMet(t *testing.T) {
 	}
 
 	answers := make(chan answer)
-	for range 12 { // more than there are places for
+	for range 12 { // more than the number of places
 		go func() { answers <- s.send(chat(`"hello"`)) }()
 	}
 	a := s.send(embeddings)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// parsing limits how many events of a stream Envoy parses, as docs/tokens.md shows.
+// parsing limits the number of a stream's events that Envoy parses, as docs/tokens.md shows.
 func parsing(events float64) func(envoyrun.Bootstrap) error {
 	return func(b envoyrun.Bootstrap) error {
 		read := envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options",
@@ -25,14 +25,14 @@ func parsing(events float64) func(envoyrun.Bootstrap) error {
 	}
 }
 
-// Where Envoy parses three events of a stream and no more, streams of chat completions and completions, whose events have
-// no names, are charged as without usage. All else is charged exactly, since Envoy parses only the events that can have
-// usage where names tell which: three of messages and one of responses.
+// If Envoy parses only three events of a stream, streams of chat completions and completions, whose events have no
+// names, are charged as without usage. All others are charged exactly: by the names, Envoy parses only the events that
+// can have usage, three of messages and one of responses.
 func TestThreeParsedEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
 		envoys: []string{"recommended"},
-		// Tokens 20 ms apart: Envoy counts the events between reads, and parses all that one read brings.
+		// Tokens 20 ms apart: Envoy counts the events between reads, and parses all events of one read.
 		models: []modelsim.Config{modelsim.Fixed(4, 600*time.Millisecond)},
 		config: inTokens, edit: parsing(3),
 	})

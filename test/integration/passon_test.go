@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// write sends the bytes to the scene's Envoy and keeps the connection open until the end of the test. A client may send
-// what no library would.
+// write sends the bytes to the scene's Envoy and keeps the connection open until the end of the test. The bytes may be
+// anything that a client could send, even if no library would.
 func (s *scene) write(text string) net.Conn {
 	s.t.Helper()
 	conn, err := net.DialTimeout("tcp", s.envoy().Addr(), patience)
@@ -30,7 +30,7 @@ func (s *scene) write(text string) net.Conn {
 	return conn
 }
 
-// rawRequest returns an HTTP/1.1 request as it is on the wire; headers are given without CRLF.
+// rawRequest returns an HTTP/1.1 request in wire form. Headers are given without CRLF.
 func rawRequest(method, path, body string, headers ...string) string {
 	lines := append([]string{method + " " + path + " HTTP/1.1", "host: weir"}, headers...)
 	if body != "" {
@@ -39,8 +39,8 @@ func rawRequest(method, path, body string, headers ...string) string {
 	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
 }
 
-// plugged returns a scene whose only slot is taken by a request with x-plug; the model server answers all others at
-// once, so whatever queues waits behind the plug. Its Envoy serves /llm/ as /v1/, and lets WebSockets through.
+// plugged returns a scene whose only slot is taken by a request with x-plug. The model server answers all others at
+// once, so a queued request waits behind the plug. Its Envoy serves /llm/ as /v1/, and lets WebSockets through.
 func plugged(t *testing.T, envoy, config string) *scene {
 	t.Helper()
 	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,8 +73,8 @@ func plugged(t *testing.T, envoy, config string) *scene {
 	return s
 }
 
-// Anything that is not known to be cheap waits, however its path is spelled and wherever a gateway sends it: only the
-// list bypasses the queue.
+// A request that is not known to be cheap waits, for any spelling of its path and any route of a gateway: only the list
+// bypasses the queue.
 func TestNothingPassesTheQueueButTheList(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex", "header-only"} {

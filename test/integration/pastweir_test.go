@@ -20,7 +20,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// extProc returns a counter of the first Envoy's main ext_proc filter, as Prometheus reads it from the stats listener.
+// extProc returns a counter of the first Envoy's main ext_proc filter in Prometheus' form, from the stats listener.
 func (s *scene) extProc(counter string) float64 {
 	s.t.Helper()
 	families, err := expect.Scrape(s.envoy().StatsURL() + "/metrics")
@@ -41,11 +41,11 @@ func (s *scene) counted(counter string, want float64) {
 	})
 }
 
-// A request that goes past Weir can be seen at the stats listener of every shipped file, whatever the reason, and one that
-// goes through Weir, is rejected by it or ends early is not taken for one.
+// The stats listener of every shipped file counts a request that bypasses Weir, for any reason. It does not count one
+// that goes through Weir, is rejected by it or ends early.
 func TestRequestsPastWeirAreCounted(t *testing.T) {
 	t.Parallel()
-	get := ask{method: "GET", path: "/v1/models"} // goes past Weir in FULL_DUPLEX_STREAMED, too
+	get := ask{method: "GET", path: "/v1/models"} // bypasses Weir in FULL_DUPLEX_STREAMED, too
 	through := func(s *scene) {
 		s.t.Helper()
 		wantServed(s.t, "through Weir", s.send(ask{}))
@@ -75,7 +75,7 @@ func TestRequestsPastWeirAreCounted(t *testing.T) {
 			if past == 0 && s.extProc("streams_failed") == 0 {
 				t.Error("no stream has failed")
 			}
-			if config == "gate" { // what goes past it does not go past Weir
+			if config == "gate" { // a bypass of its own does not count
 				s.counted("gate_failure_mode_allowed", 2)
 			}
 		})
@@ -135,7 +135,7 @@ func TestRequestsPastWeirAreCounted(t *testing.T) {
 	})
 }
 
-// Envoy has another port of Weir's than Weir: requests go past it, and both commands of an operator say so.
+// Envoy has a wrong port of Weir's: requests bypass Weir, and both commands of an operator say so.
 func TestPassedByIsNoticed(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{
@@ -172,7 +172,8 @@ func TestPassedByIsNoticed(t *testing.T) {
 
 var extProcLine = regexp.MustCompile(`^(# TYPE envoy_http_ext_proc_\w+ counter|envoy_http_ext_proc_\w+\{envoy_http_conn_manager_prefix="inference"\} \d+)?$`)
 
-// The stats listener has the counters of ext_proc at one path, and nothing else of the admin interface, whatever is asked.
+// For any request, the stats listener serves only the counters of ext_proc at one path, and nothing else of the admin
+// interface.
 func TestStatsListenerServesCountersOnly(t *testing.T) {
 	t.Parallel()
 	for _, config := range slices.DeleteFunc(envoyrun.Shipped(), func(name string) bool { return name == "direct" }) {
@@ -231,7 +232,7 @@ func (e *epp) status() string {
 	return expect.Page(e.t, e.DebugURL+"/statusz")
 }
 
-// raw sends bytes and returns the first response, with all that follows its headers until the server has nothing to add.
+// raw sends bytes and returns the first response, with all bytes after its headers.
 func raw(t *testing.T, address, request string) (status int, body string) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", address, patience)

@@ -9,9 +9,10 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// A bulk request that may use only a server that is held by a long stream grows old there. That does not make other
-// bulk requests urgent: at the other server the system tier goes first, however old the pinned one is. The other bulk
-// requests have to stay younger than the threshold; on a machine that is too slow for one, a longer one is tried.
+// A bulk request that may use only a server held by a long stream grows old there. That does not make other bulk
+// requests urgent: at the other server the system tier goes first, however old the pinned one is. The other bulk
+// requests have to stay younger than the threshold. If the machine is too slow for one threshold, the test tries a
+// longer one.
 func TestPinnedWaiterPromotesNobodyElse(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []string{"1", "0.1"} {
@@ -26,8 +27,8 @@ func TestPinnedWaiterPromotesNobodyElse(t *testing.T) {
 	}
 }
 
-// pinnedWaiterPromotesNobody plays the scene once. It reports false, and nothing was tested, if the new bulk requests
-// became as old as the threshold.
+// pinnedWaiterPromotesNobody plays the scene once. It reports false, without a result, if the new bulk requests became
+// as old as the threshold.
 func pinnedWaiterPromotesNobody(t *testing.T, budget string, threshold time.Duration) bool {
 	const grants = 20
 	held, other := newValve(), newValve()

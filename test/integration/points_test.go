@@ -14,8 +14,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// With scheduling.policy: mindrouter a request goes to the engine that has its model loaded, as its list of models says, and
-// while that holds too many requests, to the idle one.
+// With scheduling.policy: mindrouter a request goes to the engine that has its model loaded, by its list of models.
+// While that engine holds too many requests, it goes to the idle one.
 func TestPointsOfMindRouterOnTheWire(t *testing.T) {
 	t.Parallel()
 	fixed := modelsim.Fixed(16, 300*time.Millisecond)
@@ -49,7 +49,8 @@ func TestPointsOfMindRouterOnTheWire(t *testing.T) {
 		}
 		return nil
 	})
-	// One there leaves 20 points of the queue's 30 and the 12 of the model: more than the other one's 30. Two leave 27.
+	// One request there leaves 20 points of the queue's 30 and the 12 of the model: more than the other one's 30. Two
+	// leave 27.
 	before := started()
 	answers := make(chan answer)
 	for i := range 3 {

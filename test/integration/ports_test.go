@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// Access to the metrics does not reveal which tenants wait: the pages that show them have a port of their own.
+// The metrics do not reveal waiting tenants: the pages that show them have a port of their own.
 func TestMetricsPortNamesNoFlow(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: `flows: { key: ["header:x-llm-d-inference-fairness-id"] }` + "\n", flags: []string{"--enable-pprof"}})

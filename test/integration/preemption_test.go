@@ -65,9 +65,9 @@ var bodies = map[string]string{
 	"/v1/responses":        `{"model":"tiny","input":"hello","max_output_tokens":4}`,
 }
 
-// A request of a higher class takes the slot of one in flight that has not been answered: the victim's client gets a
-// complete 503 in the shape of its API, its work ends at the model server, and the slot is the preemptor's until it
-// ends. This works in each of Envoy's configurations.
+// A request of a higher class takes the slot of an unanswered one in flight. The victim's client gets a complete 503 in
+// the form of its API, the victim's work ends at the model server, and the slot is the preemptor's until it ends. This
+// works in each of Envoy's configurations.
 func TestPreemption(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"recommended", "gate", "full-duplex", "header-only"} {
@@ -115,7 +115,7 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// A tenant that is clamped below the classes that may preempt does not preempt: it waits, and the other is served.
+// A tenant clamped below the classes that may preempt does not preempt: it waits, and the other is served.
 func TestClampedTenantDoesNotPreempt(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -141,8 +141,8 @@ func TestClampedTenantDoesNotPreempt(t *testing.T) {
 const longStream = `{"model":"tiny","messages":[],"max_tokens":600,"stream":true}`
 
 // While a streamed request waits for its first token in the model server's own queue, its 200 is held at the gate, and
-// it can be preempted cleanly; once its first token has been sent, it cannot. Without a gate the headers have been
-// sent, so nothing can be preempted.
+// it can be preempted cleanly. Once its first token has been sent, it cannot. Without a gate the headers have been
+// sent, so no preemption is possible.
 func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 	t.Parallel()
 	for config, preempted := range map[string]bool{"gate": true, "full-duplex": true, "recommended": false} {
@@ -150,7 +150,7 @@ func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 			t.Parallel()
 			engine := modelsim.Fixed(1, time.Minute)
 			s := start(t, setup{envoys: []string{config}, models: []modelsim.Config{engine}, config: smgTwoSlots})
-			// Any answer shows Weir the gate: here one whose client leaves.
+			// Any answer shows Weir the gate: here one whose client disconnects.
 			first := s.begin(ask{body: longStream})
 			s.epp.waitFor(1, "weir_extproc_response_headers_seconds")
 			first.cancel()
@@ -173,7 +173,7 @@ func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 			if preempted {
 				wantPreempted(t, config, "", waiting.wait())
 				s.aborted(2)
-				s.running(2) // the one that streams, and the preemptor
+				s.running(2) // the streaming one, and the preemptor
 				s.epp.waitFor(0, "weir_queue_length")
 			} else {
 				s.epp.waitFor(1, "weir_tier_queue_length", "tier", "interactive")

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// promised is how long a stopped proxy may hold its leases. gRPC's keepalive detects it after 20 s.
+// promised is the longest time that a stopped proxy may hold its leases. gRPC's keepalive detects it after 20 s.
 const promised = 30 * time.Second
 
 // full starts a scene with 100 requests in flight and 100 queued, from one Envoy. Only the proxy's end can end them
@@ -50,7 +50,7 @@ func (s *scene) allBack(bound time.Duration) {
 		}
 		return nil
 	})
-	// As the streams end one by one, a freed place may be granted to a request whose own stream ends a moment later: it
+	// While the streams end one by one, a freed place may go to a request whose own stream ends a moment later: it
 	// counts as dispatched too. These are few: a request whose stream has ended is not dispatched.
 	if got := s.epp.outcomes(); got["dispatched"] > 120 || got["dispatched"]+got["client-cancelled"] != 200 {
 		s.t.Errorf("outcomes %v, want 200: 100 (and a few) dispatched, 100 client-cancelled", got)

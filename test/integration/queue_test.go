@@ -16,7 +16,7 @@ const single = "requestQueueController: { watermarkPerBackend: 1, lowerBoundPerB
 // one returns a single model server whose requests wait at the valve.
 func (v *valve) one() []modelsim.Config { return []modelsim.Config{v.on(recorded(1))} }
 
-// A flow may queue its flowCapacity, and no more; that does not affect other flows (parity A4).
+// A flow may queue its flowCapacity, and no more. That does not affect other flows (parity A4).
 func TestFlowFull(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -43,8 +43,8 @@ func TestFlowFull(t *testing.T) {
 	}
 }
 
-// Each flow with queued requests reserves its flowCapacity: if another flow's does not fit, that flow is rejected,
-// while those that are in may still fill theirs (parity A4).
+// Each flow with queued requests reserves its flowCapacity. If another flow's does not fit, that flow is rejected,
+// while the queued flows may still fill theirs (parity A4).
 func TestQueueFull(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -77,8 +77,8 @@ func TestQueueFull(t *testing.T) {
 	}
 }
 
-// Sheddable requests are not queued: they are rejected when the stock is at or above the upper bound (A9), and also
-// below it when somebody waits.
+// Sheddable requests are not queued: they are rejected when the stock is at or above the upper bound (A9), and below it
+// while a request waits.
 func TestShed(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -87,7 +87,7 @@ requestQueueController: { watermarkPerBackend: 2, lowerBoundPerBackend: 1, upper
 models: [ { name: batch, criticality: Sheddable, targets: [ { name: tiny } ] } ]
 `})
 	batch := ask{body: chat("batch", false)}
-	s.begin(batch) // stock 0 is below the bound and nobody waits: it goes
+	s.begin(batch) // stock 0 is below the bound and the queue is empty: it goes
 	s.epp.waitFor(1, "weir_stock_level")
 	s.begin(ask{})
 	s.epp.waitFor(2, "weir_stock_level")
@@ -98,7 +98,7 @@ models: [ { name: batch, criticality: Sheddable, targets: [ { name: tiny } ] } ]
 	s.begin(ask{})
 	s.epp.waitFor(1, "weir_queue_length")
 
-	// Below the upper bound, but not below the lower: the critical request still waits, so no other bypasses it.
+	// Below the upper bound, but not below the lower, the critical request still waits, so no other bypasses it.
 	v.pass(1)
 	s.epp.waitFor(1, "weir_stock_level")
 	s.epp.waitFor(1, "weir_queue_length")

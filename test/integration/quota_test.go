@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// A tenant uses its quota of tokens up. What each answer has really used counts, as the engine reports it; the next request
-// that has no room is told when it will have, in OpenAI's headers too, while another tenant is served. A reload that changes
-// the quota forgets nothing.
+// A tenant uses up its quota of tokens. The real usage of each answer counts, as the engine reports it. The rejection
+// of the next request has the time at which it has room, in OpenAI's headers too, while another tenant is served. A
+// reload of the quota keeps the usage.
 func TestQuotaOnTheWire(t *testing.T) {
 	t.Parallel()
 	config := func(tokens int) string {
@@ -39,7 +39,7 @@ tenantPolicies: { ada: { quota: { tokens: ` + strconv.Itoa(tokens) + `, window: 
 	if got := limits(first); err != nil || estimated < 500 || estimated > 700 || !strings.HasPrefix(got, "1000 ") || !strings.HasSuffix(got, " 1h0m0s") {
 		t.Errorf("told %s after a request of about 400 tokens", got)
 	}
-	s.epp.settled() // by then it counts with its usage
+	s.epp.settled() // by then its usage counts
 	second := uses("ada", 300, 100)
 	wantServed(t, "the second", second)
 	s.epp.settled()

@@ -18,15 +18,15 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// recordedTurns are what the configuration changes between in a recorded chaos.
+// recordedTurns are the configurations of a recorded chaos, in turn.
 var recordedTurns = []string{
 	"requestQueueController: { slotsPerBackend: 3, maxInFlightPerFlowPerBackend: 2 }",
 	"requestQueueController: { slotsPerBackend: 2, maxInFlightPerFlowPerBackend: 1, victimOrder: least-cost }",
 	"requestQueueController: { slotsPerBackend: 3, maxInFlightPerFlow: 4, releaseSpacing: 1ms }",
 }
 
-// A recording of 10,000 requests, with everything that can happen to them, while the configuration is reloaded and model
-// servers come and go: its replay comes to the same verdicts, event by event.
+// A recording has 10,000 requests of every possible course, while the configuration is reloaded and model servers come
+// and go. Its replay gives the same verdicts, event by event.
 func TestRecordedChaosIsReplayed(t *testing.T) {
 	t.Parallel()
 	server := modelsim.Fixed(16, 3*time.Millisecond)
@@ -86,7 +86,7 @@ func TestRecordedChaosIsReplayed(t *testing.T) {
 	t.Log(out)
 }
 
-// recording fetches what has been recorded, and returns the file's name.
+// recording fetches the recording so far, and returns the file's name.
 func (e *epp) recording() string {
 	e.t.Helper()
 	text := expect.Page(e.t, e.DebugURL+"/debug/recording")
@@ -97,7 +97,7 @@ func (e *epp) recording() string {
 	return file
 }
 
-// runWeir runs the operator's tool, and returns what it prints.
+// runWeir runs the operator's tool, and returns its output.
 func runWeir(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), binaries.Path(binaries.Weir), args...).CombinedOutput()

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A reload from recording: 0 begins the recording at once, while requests wait and are in flight. weir explain then tells of
-// a request that waited already, of one that was in flight and of a later one, weir replay repeats each decision, and with
-// 0 again there is none.
+// A reload from recording: 0 begins the recording at once, while requests wait and are in flight. weir explain then
+// shows a request that waited already, one that was in flight and a later one. weir replay repeats each decision. With
+// 0 again there is no recording.
 func TestRecordingBeginsOnTheWire(t *testing.T) {
 	t.Parallel()
 	v := newValve()

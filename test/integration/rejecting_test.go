@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// While most requests are rejected, weir status is not healthy, and says why.
+// While most requests are rejected, weir status is not healthy, with this reason.
 func TestRejectingIsNoticed(t *testing.T) {
 	t.Parallel()
 	v := newValve()

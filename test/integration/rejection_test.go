@@ -16,7 +16,7 @@ type rejection struct {
 	reason string
 	kind   string // the error's type; default: server_error
 	param  string // the bad field
-	final  bool   // a retry is pointless: there is no Retry-After, and clients are told not to retry
+	final  bool   // a retry is pointless: there is no Retry-After, and a header says so to clients
 }
 
 // wantRejection checks everything in a rejection: status, the reason in both headers, the OpenAI-shaped JSON body, and

@@ -45,8 +45,8 @@ func (e *epp) reloaded(applied, refused int, valid float64) {
 	}
 }
 
-// The part of the configuration that stays, and the parts that take turns: weights, tiers, limits and bounds, chosen so
-// that every kind of rejection occurs. A tier is removed and comes back.
+// The constant part of the configuration, and the parts that take turns: weights, tiers, limits and bounds, chosen so
+// that every kind of rejection occurs. A tier is removed and returns.
 const reloadedBase = `
 criticality: { header: x-class }
 flows: { key: ["header:x-tenant"], weights: { a: %d } }
@@ -84,8 +84,7 @@ var reloadedWrong = []string{
 }
 
 // For ten seconds under load the configuration changes every 100 ms, alternating between a valid and an invalid one.
-// Every request is answered, each is counted once and with the outcome that its client saw, and nothing is held in the
-// end.
+// Every request is answered, each is counted once and with its client's outcome, and nothing is held in the end.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	const writes, every, workers = 100, 100 * time.Millisecond, 24
@@ -117,7 +116,7 @@ func TestReloadUnderLoad(t *testing.T) {
 					seen[w]["dispatched"]++
 				case got.err == nil && got.status >= 400 && got.reason() != "":
 					seen[w][got.reason()]++
-					time.Sleep(5 * time.Millisecond) // otherwise there would be little else
+					time.Sleep(5 * time.Millisecond) // otherwise there would be few other outcomes
 				default:
 					t.Errorf("a request is lost: %d %q %v %s", got.status, got.reason(), got.err, got.body)
 				}
@@ -163,7 +162,7 @@ func TestReloadUnderLoad(t *testing.T) {
 }
 
 // An invalid file is refused with every problem named in one line of the log, and the old configuration stays in use,
-// waiters included; a valid one takes effect at once, for waiting requests too.
+// waiters included. A valid one takes effect at once, for waiting requests too.
 func TestInvalidReloadNamesEveryProblem(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -205,8 +204,8 @@ limits: { maxBodyBytes: 0 }
 	s.epp.settled()
 }
 
-// SIGHUP, which other programs use for that, rereads the configuration and ends nothing: neither epp nor a waiting
-// request. Without a file, Weir logs that there is none.
+// SIGHUP rereads the configuration, as in other programs, and ends neither epp nor a waiting request. Without a file,
+// Weir logs that there is none.
 func TestHangupReloads(t *testing.T) {
 	t.Parallel()
 	file := newConfigFile(t, "fairRequestQueue: { queueTTL: 10m }\n"+

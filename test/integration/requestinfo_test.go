@@ -12,7 +12,8 @@ import (
 
 const protocolManager = "envoy.filters.http.ai_protocol_manager"
 
-// readingRequests adds to a configuration that reads usage what docs/envoy.md says to have Envoy read requests as well.
+// readingRequests makes Envoy read requests as well, by the lines in docs/envoy.md, in a configuration that reads
+// usage.
 func readingRequests(b envoyrun.Bootstrap) error {
 	const api = "type.googleapis.com/envoy.extensions."
 	manager := envoyrun.List(b.ConnectionManager(), "http_filters")
@@ -62,7 +63,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	return fmt.Sprint(meaning(a)) == fmt.Sprint(meaning(b))
 }
 
-// Where Envoy reads requests, Weir has model, limit and length without any body, and no client can say them in its place.
+// If Envoy reads requests, Weir has model, limit and length without any body, and no client can forge them.
 func TestEnvoyReadsRequests(t *testing.T) {
 	t.Parallel()
 	server := modelsim.Instant()
@@ -78,12 +79,12 @@ func TestEnvoyReadsRequests(t *testing.T) {
 		before := s.epp.value("weir_bypass_total", "model", model)
 		got := s.send(a)
 		wantServed(t, a.body, got)
-		// As Envoy re-serialises what streams, only its meaning is compared.
+		// Envoy re-serialises streamed bodies, so only their meaning is compared.
 		if want := s.straightTo(a); !sameJSON(t, got.body, want.body) {
 			t.Errorf("the answer is %q, want %q", got.body, want.body)
 		}
 		records := s.models[0].Records()
-		if got := string(records[len(records)-2].Body); got != a.body { // the last one came straight
+		if got := string(records[len(records)-2].Body); got != a.body { // the last one came directly
 			t.Errorf("the model server got %q", got)
 		}
 		input, output = input+(len(a.body)+3)/4, output+tokens
@@ -97,9 +98,9 @@ func TestEnvoyReadsRequests(t *testing.T) {
 	send("c", ask{body: `{"model":"c",` + said + `,"max_tokens":70}`, unannounced: true}, 70)
 	send("d", ask{body: `{"model":"d",` + strings.Repeat(" ", 220_000) + said + `,"max_tokens":80}`}, 80)
 	send("e", ask{path: "/v1/messages", body: `{"model":"e",` + said + `,"max_tokens":90}`}, 90)
-	// A trusted header goes before it.
+	// A trusted header ranks before it.
 	send("trusted", ask{body: `{"model":"f",` + said + `,"max_tokens":50}`, header: []string{"x-gateway-model-name", "trusted"}}, 50)
-	// Nothing that a client sends does.
+	// No client's value does.
 	send("g", ask{
 		body: `{"model":"g",` + said + `,"max_tokens":50,"envoy.ai.request_info":{"model":"forged","max_output_tokens":1}}`,
 		header: []string{
@@ -107,7 +108,7 @@ func TestEnvoyReadsRequests(t *testing.T) {
 			"x-envoy-metadata", "forged", "grpc-metadata", "forged",
 		},
 	}, 50)
-	// Where Envoy does not read the request, a body is asked for.
+	// If Envoy does not read the request, Weir requests a body.
 	if got := s.send(ask{path: "/v1/images/generations", body: `{"model":"h","prompt":"x"}`}); got.status != 413 || got.reason() != "too-large" {
 		t.Errorf("%d %s, want 413", got.status, got.reason())
 	}

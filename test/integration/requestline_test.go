@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// decision is what a line says about one request, in Weir's log or in Envoy's.
+// decision is the content of a line about one request, in Weir's log or in Envoy's.
 type decision struct {
 	Msg      string
 	Level    string
@@ -50,8 +50,8 @@ func lineOf(t *testing.T, where, id string, read func() (string, error)) decisio
 	return found
 }
 
-// Each request has one line in Weir's log at --v=1, and the same in Envoy's access log as shipped: which tenant was
-// rejected, how long a request waited, and where it went.
+// Each request has one line in Weir's log at --v=1, and the same in Envoy's access log as shipped: the rejected tenant,
+// the wait of a request, and its destination.
 func TestWhoWasRejected(t *testing.T) {
 	t.Parallel()
 	for _, envoy := range []string{"recommended", "full-duplex"} {

@@ -6,14 +6,14 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// How much an idle Weir may have grown since it was warm.
+// The permitted growth of an idle Weir since its warm-up.
 const (
 	heapGrowth      = 8 << 20
 	goroutineGrowth = 12 // a few more connections, each with two or three
 	mostMemory      = 256 << 20
 )
 
-// resources are what epp uses after a garbage collection.
+// resources are epp's after a garbage collection.
 type resources struct {
 	heap, goroutines float64
 	streams          int // so far
@@ -31,7 +31,7 @@ func (e *epp) resources() resources {
 	}
 }
 
-// unburdened waits until heap and goroutines are back at base, and checks that no panic was caught and that memory was
+// unburdened waits until heap and goroutines are back at base, and checks that there was no panic and that memory was
 // bounded meanwhile.
 func (e *epp) unburdened(base resources) {
 	e.t.Helper()
@@ -46,7 +46,7 @@ func (e *epp) unburdened(base resources) {
 	if n := e.value("weir_extproc_panics_total"); n != 0 {
 		e.t.Errorf("%v panics", n)
 	}
-	// Resident memory hardly ever falls, so this is about its maximum.
+	// Resident memory hardly ever falls, so this checks its maximum.
 	if n := e.value("process_resident_memory_bytes"); n > mostMemory {
 		e.t.Errorf("epp has %.0f MB, want at most %d", n/(1<<20), mostMemory>>20)
 	}

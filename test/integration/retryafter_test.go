@@ -12,11 +12,11 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// moment is when a rejected client would retry: retry-after-ms after the rejection was made, which was between the
+// moment is the time at which a rejected client would retry: retry-after-ms after the rejection, which was between the
 // request's sending and its answer's arrival.
 type moment struct{ earliest, latest time.Time }
 
-// burst sends n requests at once, each in a flow of its own, and returns when their clients would retry.
+// burst sends n requests at once, each in its own flow, and returns the moments at which their clients would retry.
 func (s *scene) burst(n int, reason string) []moment {
 	s.t.Helper()
 	moments, answers := make([]moment, n), make([]answer, n)
@@ -41,10 +41,9 @@ func (s *scene) burst(n int, reason string) []moment {
 	return moments
 }
 
-// apart fails unless each client can have a moment of its own, at least a step from all others: when moments are
-// assigned in order of their latest time, as early as possible, none is late. This holds for any moments that are that
-// far apart, and fails otherwise for lack of room in the windows. With the same Retry-After for all, the windows would
-// all be the same.
+// apart checks that each client can have its own moment, at least a step from all others. It assigns moments in order
+// of their latest time, as early as possible, and none may be late. This succeeds for any moments with that distance.
+// It fails if the windows have too little room, as they would with the same Retry-After for all.
 func apart(moments []moment, step time.Duration) error {
 	left := slices.Clone(moments)
 	next := slices.MinFunc(left, func(a, b moment) int { return a.earliest.Compare(b.earliest) }).earliest
@@ -75,8 +74,8 @@ func span(moments []moment) time.Duration {
 	return last.earliest.Sub(first.latest)
 }
 
-// Real clients retry to the millisecond. 200 clients that are rejected together get 200 different times, so that they
-// do not retry together; while the drain rate is unknown, 10 ms apart.
+// Real clients retry to the millisecond. 200 clients rejected together get 200 different times, so that they do not
+// retry together: 10 ms apart, while the drain rate is unknown.
 func TestRetryAfterIsSpread(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -89,7 +88,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	begun := time.Now()
 	moments := s.burst(200, "queue-full")
 	took := time.Since(begun)
-	// Slightly below the step, for clocks that are not read at the same instant.
+	// Slightly below the step, for clocks read at different instants.
 	if err := apart(moments, 9900*time.Microsecond); err != nil {
 		t.Error(err)
 	}
@@ -101,8 +100,8 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 }
 
-// A client that retries whenever it likes, with two hundred rejections in a short time, is never told more than the end
-// of a short queue's schedule, and does not push back others: the next client's time is as if it were the second.
+// A client retries at will, with two hundred rejections in a short time. Its Retry-After is never beyond the end of a
+// short queue's schedule, and it does not delay others: the next client's time is as if it were the second.
 func TestRetryAfterIsNotPushed(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -133,7 +132,7 @@ func TestRetryAfterIsNotPushed(t *testing.T) {
 func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	t.Parallel()
 	cfg := recorded(1)
-	cfg.Engine.ServiceTime = 150 * time.Millisecond // far from the 10 ms of an unknown rate, and from what a busy machine adds
+	cfg.Engine.ServiceTime = 150 * time.Millisecond // far from the 10 ms of an unknown rate, and from the delays of a busy machine
 	s := start(t, setup{
 		models: []modelsim.Config{cfg},
 		// Any flow reserves the whole queue: while one waits, all others are rejected.
@@ -157,13 +156,13 @@ func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	defer close(over)
 	expect.True(t, "30 releases", func() bool { return s.epp.value("weir_popper_dequeue_successes_total") >= 30 })
 
-	const n = 20 // for which the schedule has places at any rate: it is as long as what waits takes to drain
+	const n = 20 // the schedule has places for them at any rate: it is as long as the drain of the waiters
 	moments := s.burst(n, "queue-full")
 	records := s.models[0].Records()
 	last := len(records) - 1
 	drain := records[last].Arrived.Sub(records[0].Arrived) / time.Duration(last)
-	// A third and eight times: the schedule follows a smoothed interval, and no release for a while, on a machine that does other
-	// things too.
+	// A third and eight times: the schedule follows a smoothed interval, and a busy machine may release nothing for a
+	// while.
 	if err := apart(moments, drain/3); err != nil {
 		t.Errorf("the queue drains one in %v: %v", drain, err)
 	}
@@ -172,8 +171,8 @@ func TestRetryAfterFollowsTheDrain(t *testing.T) {
 	}
 }
 
-// Requests that were sent together end together: 16 slots of 2 s, again and again, and between two releases of a burst no
-// time goes by. A client that finds the queue full is told when it will have drained, not the least time.
+// Requests sent together end together: 16 slots of 2 s, again and again, with no time between two releases of a burst.
+// The Retry-After of a full queue is the time by which it has drained, not the least time.
 func TestRetryAfterWhereSlotsEndTogether(t *testing.T) {
 	t.Parallel()
 	const slots, waiting = 16, 160
@@ -198,7 +197,7 @@ fairRequestQueue: { totalCapacity: %d, flowCapacity: %d, queueTTL: 2m }
 			t.Fatalf("got %d %q %v, want queue-full", got.status, got.reason(), got.err)
 		}
 		after := time.Duration(s.epp.value("weir_queue_length")) * service / slots
-		// A third less, and a half more: the ends are not quite together, and the machine does other things too.
+		// A third less, and a half more: the ends are not exactly together, and the machine is busy with other tests.
 		told := time.Duration(retryAfterMS(t, got)) * time.Millisecond
 		if told < after*2/3 || told > 2*before*3/2 {
 			t.Errorf("rejection %d is told %v, while the queue drains in %v", i, told, after)

@@ -17,8 +17,9 @@ func (a ask) as(role string) ask {
 	return a
 }
 
-// Users who always wait are served by the weights of their roles, which come in a header. A user whose requests have two
-// roles gains nothing by the greater one. A request with two roles is refused, since nobody can tell whose the second is.
+// Users with constant backlogs are served by the weights of their roles, which come in a header. A user whose requests
+// have two roles gains nothing by the greater one. A request with two roles is refused, since the second one has no
+// known source.
 func TestRolesOnTheWire(t *testing.T) {
 	t.Parallel()
 	v := newValve()
@@ -47,7 +48,7 @@ func TestRolesOnTheWire(t *testing.T) {
 	s.epp.settled()
 }
 
-// A user has as many requests in flight as the role permits, however many slots are free.
+// A user has as many requests in flight as its role permits, however many slots are free.
 func TestCapOfARoleOnTheWire(t *testing.T) {
 	t.Parallel()
 	v := newValve()

@@ -37,15 +37,15 @@ type setup struct {
 	flags   []string          // further flags of epp
 	noEPP   bool              // for comparisons
 	edit    func(envoyrun.Bootstrap) error
-	strange bool                              // clients are strangers: headers about identity and urgency are removed, as in the shipped files
+	strange bool                              // clients are untrusted: headers about identity and urgency are removed, as in the shipped files
 	workers int                               // Envoy's worker threads; default 1
 	file    bool                              // endpoints in a file that the test may change, instead of in --endpoints
 	follow  time.Duration                     // Envoy follows that file too, by weir envoy endpoints --follow with this grace
-	fronts  func(addresses []string) []string // the addresses of what stands before the model servers
+	fronts  func(addresses []string) []string // the addresses in front of the model servers
 	shipped bool                              // the default probing and minDrain; otherwise there is none, and epp ends when nothing runs
 }
 
-// identityHeaders are headers that tests send as if they were a trusted hop. The shipped files remove them.
+// identityHeaders are headers that tests send as a trusted hop. The shipped files remove them.
 var identityHeaders = []string{
 	"x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id",
 	"x-llm-d-inference-objective", "x-gateway-inference-objective", "x-llm-d-slo-ttft-ms", "x-envoy-expected-rq-timeout-ms",
@@ -132,7 +132,7 @@ func (s *scene) run(name string, part func()) {
 	})
 }
 
-// eppHost is the address at which epp listens, and nothing else opens ports: a restarted one gets its port again.
+// epp listens at eppHost, and nothing else opens ports there: a restarted one gets its port again.
 const eppHost = "127.0.0.9"
 
 // epp is the real binary as a process.

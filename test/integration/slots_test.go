@@ -27,7 +27,7 @@ func (s *scene) bound(i int) int {
 	return int(s.epp.value("weir_endpoint_bound", "endpoint", s.models[i].Address()))
 }
 
-// waitForBound waits until a bound is that of an engine with so many slots.
+// waitForBound waits for the bound of an engine with so many slots.
 func (s *scene) waitForBound(i, slots int) {
 	s.t.Helper()
 	expect.Eventually(s.t, fmt.Sprintf("the bound of %d slots", slots), func() error {
@@ -38,12 +38,12 @@ func (s *scene) waitForBound(i, slots int) {
 	})
 }
 
-// Without stated slots each bound comes from 64 to its engine's 16 or 256 slots, and little waits inside. One
-// that restarts with fewer takes nothing from the other.
+// Without stated slots each bound goes from 64 to its engine's 16 or 256 slots, and few requests wait inside. A
+// restarted engine with fewer slots takes none from the other.
 func TestSlotsAreFound(t *testing.T) {
 	t.Parallel()
 	falls := batching(256)
-	falls.Address = "127.0.0.4:0" // where nobody else takes its port while it is away
+	falls.Address = "127.0.0.4:0" // an address whose port no other process takes meanwhile
 	s := start(t, setup{models: []modelsim.Config{batching(16), falls}, config: "profile: recommended"})
 	for i := range s.models {
 		if b := s.bound(i); b != 64 {
@@ -95,13 +95,13 @@ func TestSlotsAreFound(t *testing.T) {
 		}
 		return nil
 	})
-	if least < 14 { // that it is full cannot be said of a busy machine
+	if least < 14 { // on a busy machine it may not be full
 		t.Errorf("the other engine's bound was %d meanwhile, want its 16 slots", least)
 	}
 	s.waitForBound(0, 16)
 }
 
-// Without metrics that can be read the bound is 64, or the number that is stated, and one line for each endpoint says so.
+// Without readable metrics the bound is 64, or the stated number, with one log line for each endpoint.
 func TestWithoutMetricsOfTheEngine(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]int{"": 64, "requestQueueController: { slotsPerBackend: 24 }": 24} {

@@ -9,8 +9,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Without its scheduler SMG limits by a token bucket over all workers. So does Weir: the burst passes, whatever the slots,
-// what comes above the rate gets SMG's 429, and requests that are no inference pass. A reload switches the scheduler on.
+// Without its scheduler SMG limits by a token bucket over all workers, and Weir does the same. The burst passes,
+// whatever the slots, requests above the rate get SMG's 429, and requests that are not inference pass. A reload
+// switches the scheduler on.
 func TestLimiterOnTheWire(t *testing.T) {
 	t.Parallel()
 	config := func(enabled bool) string {
@@ -40,8 +41,9 @@ func TestLimiterOnTheWire(t *testing.T) {
 	s.epp.settled()
 }
 
-// smg, "Fallback": a broken configuration never takes the data plane down. At start, with --on-invalid-config=defaults, Weir
-// serves by the defaults of the profile and says so; the first valid file takes effect, and a broken one after it changes nothing.
+// smg, "Fallback": a broken configuration never takes the data plane down. At start, with --on-invalid-config=defaults,
+// Weir serves by the defaults of the profile and logs it. The first valid file takes effect, and a later broken one
+// changes nothing.
 func TestDefectBrokenConfigurationAtStart(t *testing.T) {
 	t.Parallel()
 	const slots = "profile: smg-priority\nrequestQueueController: { slotsPerBackend: 4 }\n"

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// strangersConfig is the profile recommended with one slot and everything that a header could influence: a class that
-// objectives name, and what a request costs.
+// strangersConfig is the profile recommended with one slot and everything that a header could influence: an objective's
+// class, and a request's cost.
 const strangersConfig = `
 profile: recommended
 cost: requests
@@ -29,7 +29,7 @@ objectives: [ { name: vip, priority: 10 } ]
 trustedHeaders: { cost: x-weir-cost }
 `
 
-// forgery returns every header with which a client may make claims about itself, with a new name each time.
+// forgery returns every header with a client's claims about itself, with a new name each time.
 func forgery(i int) []string {
 	name := fmt.Sprintf("vip-%d", i)
 	return []string{
@@ -57,9 +57,9 @@ func (e *epp) waitingFlows() []waitingFlow {
 	return page.Waiting
 }
 
-// A client that claims in every header an identity, an urgency, a model and a cost, under a new name each time, is
-// still one flow in the middle tier, and pays what others pay; if tenants are authenticated, another tenant waits for
-// at most one of its requests.
+// A client claims an identity, an urgency, a model and a cost in every header, under a new name each time. It is still
+// one flow in the middle tier, and pays the same as others. If tenants are authenticated, another tenant waits for at
+// most one of its requests.
 func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 	t.Parallel()
 	const forged = 8
@@ -123,8 +123,7 @@ func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 	}
 }
 
-// A client without a key, with an unknown key, or with a token signed by another key gets 401 from Envoy, and Weir
-// never sees its request.
+// A client without a key, with an unknown key, or with a token signed by another key gets 401 from Envoy, without Weir.
 func TestStrangersAreTurnedAway(t *testing.T) {
 	t.Parallel()
 	impostor, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -149,7 +148,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	}
 }
 
-// A token from the right issuer is rejected too if it is for another service, never expires or has expired; so is one
+// A token from the right issuer is rejected too if it is for another service, never expires or has expired. So is one
 // from another issuer.
 func TestTokensForOthersAreTurnedAway(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// metadataFromHeader makes Envoy set dynamic metadata of any shape from a request header, which inMetadata writes,
-// before it asks Weir; other filters (for JWTs, or a gateway's) set metadata in the same way.
+// metadataFromHeader makes Envoy set dynamic metadata of any shape before it calls Weir, from a request header written
+// by inMetadata. Other filters (for JWTs, or a gateway's) set metadata in the same way.
 func metadataFromHeader(b envoyrun.Bootstrap, header, namespace, key string) {
 	manager := b.ConnectionManager()
 	filter := map[string]any{
@@ -48,7 +48,7 @@ func inMetadata(t *testing.T, value any) string {
 }
 
 // The subset hint of the endpoint-picker protocol, in all its forms, confines the pick to its members, and never opens
-// the pool: a hint that names no member is rejected at once.
+// the pool. A hint without a member is rejected at once.
 func TestSubset(t *testing.T) {
 	t.Parallel()
 	at := func(address string) modelsim.Config {
@@ -71,7 +71,7 @@ func TestSubset(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		hint any
-		want string // the model servers that may be picked; none: no-endpoint
+		want string // the permitted model servers; none: no-endpoint
 	}{
 		{"one", a, "a"},
 		{"another", b, "b"},
@@ -104,7 +104,7 @@ func TestSubset(t *testing.T) {
 				wantRejection(t, s.send(hinted), rejection{status: 503, reason: "no-endpoint"})
 				return
 			}
-			// Twice as many requests as servers: an idle pool is served in turn, so each server that may be picked is.
+			// Twice as many requests as servers: an idle pool is served in turn, so each permitted server is picked.
 			for range 6 {
 				wantServed(t, "a hinted request", s.send(hinted))
 			}
@@ -134,7 +134,7 @@ func TestSubset(t *testing.T) {
 	s.epp.settled()
 }
 
-// A request that waits for its subset does not hold up others, and a known member that is not ready is waited for.
+// A request that waits for its subset does not block others, and it waits for a known member that is not ready.
 func TestSubsetThatIsBusy(t *testing.T) {
 	t.Parallel()
 	v := newValve()

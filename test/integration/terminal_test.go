@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/printable"
 )
 
-// A client names its model so that it would clear a terminal, colour it or turn its text around. No page that operators read
-// there, and no line of the log, has such a character; the names are still told apart in JSON.
+// A client's model name would clear a terminal, colour it or turn its text around. No page for operators' terminals,
+// and no line of the log, has such a character. JSON still distinguishes the names.
 func TestNamesCommandNoTerminal(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{

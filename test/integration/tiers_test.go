@@ -31,11 +31,11 @@ tiers:
 	return text
 }
 
-// inTier returns a request in a tier; its tenant, which the model server records, has the tier's name.
+// inTier returns a request in a tier. Its tenant, which the model server records, has the tier's name.
 func inTier(tier string) ask { return ofTier(tier, tier) }
 
-// flood keeps workers requests in progress, each sent when the last one was answered, until stop is called. Every one
-// of them has to be served.
+// flood keeps workers requests in progress, each sent after the last answer, until stop is called. All have to be
+// served.
 func (s *scene) flood(workers int, a ask) (stop func()) {
 	var all sync.WaitGroup
 	var over atomic.Bool
@@ -59,7 +59,7 @@ func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s 
 	s = start(t, setup{
 		models: []modelsim.Config{v.on(recorded(slots))}, config: strictTiers(slots, time.Second, canPreempt), edit: unhurried,
 	})
-	for range slots { // the slots are taken before anybody waits
+	for range slots { // the slots are taken before any request waits
 		starved = append(starved, s.begin(inTier("system")))
 	}
 	s.epp.waitFor(slots, "weir_stock_level")
@@ -73,7 +73,7 @@ func starvedByAFlood(t *testing.T, canPreempt bool, dispatches, waiters int) (s 
 	s.epp.waitFor(workers, "weir_tier_queue_length", "tier", "system")
 	time.Sleep(1100 * time.Millisecond) // all waiters are beyond their threshold now: this tests their age
 
-	for at := 0; at < dispatches; at += 20 { // at a time, so that the flood's queue is never empty however late its clients are
+	for at := 0; at < dispatches; at += 20 { // at a time, so that the flood's queue is never empty even with slow clients
 		v.pass(20)
 		expect.Eventually(t, "the last dispatch is at the model server, and the flood waits", func() error {
 			n, waiting := len(s.models[0].Records()), s.epp.value("weir_tier_queue_length", "tier", "system")
@@ -97,8 +97,8 @@ func promoted(order []string) []string {
 	return slices.DeleteFunc(slices.Clone(order), func(tier string) bool { return tier == "system" })
 }
 
-// A flood in the highest tier leaves a tenth of the dispatches to the tiers it starves, no more and no less, and they
-// take turns: the lowest first, since none has had a turn yet.
+// A flood in the highest tier leaves exactly a tenth of the dispatches to the tiers it starves. They take turns: the
+// lowest first, since none has had a turn yet.
 func TestStarvedTiersShareThePromotionBudget(t *testing.T) {
 	t.Parallel()
 	s, order, _, end := starvedByAFlood(t, false, 1000, 40)
@@ -125,8 +125,8 @@ func TestStarvedTiersShareThePromotionBudget(t *testing.T) {
 	}
 }
 
-// The same with a flood that may preempt: a promoted request keeps its slot to the end. One that came in order before
-// the flood does not, which shows that preemption is active.
+// The same with a flood that may preempt: a promoted request keeps its slot to the end. A request that came in order
+// before the flood does not, which shows that preemption is active.
 func TestPromotedRequestsAreNotPreempted(t *testing.T) {
 	t.Parallel()
 	s, order, starved, end := starvedByAFlood(t, true, 200, 10)
@@ -143,7 +143,7 @@ func TestPromotedRequestsAreNotPreempted(t *testing.T) {
 
 	victim := s.models[0]
 	victim.Inject(1, modelsim.Quirk{HeaderDelay: time.Hour})
-	low := s.begin(inTier("bulk")) // in order: nobody waits
+	low := s.begin(inTier("bulk")) // in order: the queue is empty
 	s.epp.waitFor(1, "weir_tier_inflight", "tier", "bulk")
 	victim.Inject(4, modelsim.Quirk{HeaderDelay: time.Hour})
 	var high []*pending

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// inTokens charges tokens, and gives the one model server four slots. On a busy machine nobody waits too long.
+// inTokens charges tokens, and gives the one model server four slots. Its limits suit a busy machine.
 const inTokens = `cost: tokens
 fairRequestQueue: { queueTTL: 10m }
 requestQueueController: { watermarkPerBackend: 4, lowerBoundPerBackend: 4, upperBoundPerBackend: 4 }
@@ -27,7 +27,7 @@ func completion(in, out int) string {
 	return fmt.Sprintf(`{"model":"tiny","prompt":%q,"max_tokens":%d}`, strings.Repeat("x", 4*in-2), out)
 }
 
-// tenant is somebody who always has requests waiting.
+// tenant has a constant backlog.
 type tenant struct {
 	name    string
 	workers int
@@ -37,7 +37,7 @@ type tenant struct {
 	body    string   // default: completion(in, out)
 }
 
-// cost is what a request costs that is served whole.
+// cost is the cost of a fully served request.
 func (w tenant) cost() int { return w.in + 2*w.out }
 
 func (w tenant) ask() ask {
@@ -50,8 +50,8 @@ func (w tenant) ask() ask {
 	return a
 }
 
-// attained keeps all tenants backlogged, lets the first costs be learned, and then measures at the model server what each
-// has attained, until everybody has attained at least as much as given.
+// attained keeps all tenants backlogged, lets Weir learn the first costs, and then measures each tenant's service at
+// the model server, until each has attained at least as much as given.
 func attained(t *testing.T, with setup, least int, all ...tenant) map[string]int {
 	t.Helper()
 	server := modelsim.Fixed(4, 5*time.Millisecond)
@@ -113,8 +113,8 @@ func attained(t *testing.T, with setup, least int, all ...tenant) map[string]int
 }
 
 // Two tenants, one of 1,900 tokens in and 100 out, one of 50 and 50, attain service in the ratio of their weights, in
-// tokens: measured at the model server, for both ways in which the usage comes, and also if the gateway says that the
-// long prompts have a tenth of the tokens that they have.
+// tokens, measured at the model server. This holds for both ways of the usage, and also if the gateway states a tenth
+// of the long prompts' tokens.
 func TestFairInTokens(t *testing.T) {
 	t.Parallel()
 	long := tenant{name: "long", workers: 8, in: 1900, out: 100}
@@ -154,8 +154,8 @@ requestBody: always`, lying, learned + 20*2*4*1710, 1},
 	}
 }
 
-// The same as shipped: tenants by their API keys, api-keys.yaml unchanged, and of the profile recommended only the slots.
-// Estimates may be wrong by a fifth of the longest request for each of the four in flight.
+// The same as shipped: tenants by their API keys, api-keys.yaml unchanged, and the profile recommended with other slots
+// only. Estimates may be wrong by a fifth of the longest request for each of the four in flight.
 func TestFairInTokensAsShipped(t *testing.T) {
 	t.Parallel()
 	const least = 20 * (5*(2100+150) + 2*4*420)
@@ -181,7 +181,7 @@ const vtcFromEnvoy = inTokens + `flows: { key: ["header:x-tenant"], discipline: 
 requestBody: always
 `
 
-// A client gains nothing by requests that look cheaper than they are: their costs are known in the end.
+// A client gains nothing by requests that look cheaper than they are: their costs become known.
 func TestDisguisesDoNotPay(t *testing.T) {
 	t.Parallel()
 	const measured = 20 * 5 * (2020 + 2020)
@@ -215,11 +215,11 @@ func TestDisguisesDoNotPay(t *testing.T) {
 	}
 }
 
-// A client that streams and leaves before the usage comes, having looked harmless before, gains nothing by it: the time
-// that the answer took tells its length.
+// A client that looked harmless before gains nothing by disconnecting from a stream before its usage: the answer's time
+// shows its length.
 func TestLeavingEarlyDoesNotPay(t *testing.T) {
 	t.Parallel()
-	const tokens, left = 320, 80 // so far from the end that no late reader is served whole
+	const tokens, left = 320, 80 // so far from the end that even a late reader is not served whole
 	server := modelsim.Fixed(4, 1280*time.Millisecond)
 	server.TagHeader = "x-tenant"
 	s := start(t, setup{models: []modelsim.Config{server}, envoys: []string{"usage"}, config: vtcFromEnvoy})
@@ -228,7 +228,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 		wantServed(t, "a short one", s.send(short.ask()))
 	}
 	body := strings.TrimSuffix(completion(10, tokens), "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
-	// stream reads so many tokens and then leaves, or to the end if there are fewer. It counts what they cost.
+	// stream reads so many tokens and then disconnects, or reads to the end if there are fewer. It sums up their costs.
 	stream := func(name string, most int, attained *atomic.Int64) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 		defer cancel()
@@ -290,7 +290,7 @@ func TestLeavingEarlyDoesNotPay(t *testing.T) {
 	}
 }
 
-// The filter that reads the usage leaves every byte of an answer as it is, also together with the gate.
+// The filter that reads the usage leaves every byte of an answer unchanged, also together with the gate.
 func TestUsageKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	// The others read as recommended does, and TestUsageKeepsEveryByteUnderLoad has the rest.
@@ -299,8 +299,8 @@ func TestUsageKeepsEveryByte(t *testing.T) {
 			t.Parallel()
 			edit, first := lettingTrailersThrough, uint64(0)
 			if config == "gate" {
-				// The filter ends an answer that ends within a line with trailers, which Envoy keeps back while the gate
-				// waits for a token. So a stream that is nothing but such a comment would be held.
+				// The filter adds trailers to an answer that ends within a line, and Envoy keeps them while the gate
+				// waits for a token. So a stream with only such a comment would be held.
 				edit, first = envoyrun.Edits(lettingTrailersThrough, envoyrun.ReadUsage), withToken
 			}
 			s := before(t, http.HandlerFunc(serveOdd), setup{

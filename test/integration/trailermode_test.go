@@ -13,8 +13,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Clients that leave as soon as an answer begins are not taken for an Envoy without response_trailer_mode: SEND. Without
-// it there is the warning, whatever clients do.
+// Clients that disconnect as soon as an answer begins do not cause the warning of an Envoy without
+// response_trailer_mode: SEND. Without that mode the warning comes, whatever clients do.
 func TestClientsThatLeaveAreNoWrongMode(t *testing.T) {
 	t.Parallel()
 	for trailers, want := range map[string]bool{"SEND": false, "SKIP": true} {
@@ -31,8 +31,8 @@ func TestClientsThatLeaveAreNoWrongMode(t *testing.T) {
 			for range 40 {
 				s.leaveAtTheHeaders()
 			}
-			// On a busy machine a stream may end so late that it seems to have lived on: then it takes more of them, and after
-			// such a stream the warning comes again.
+			// On a busy machine a stream may end so late that it seems to have lived on. The warning then takes more
+			// streams, and comes again after such a stream.
 			for deadline := time.Now().Add(patience); want && warnings() == 0 && time.Now().Before(deadline); {
 				s.leaveAtTheHeaders()
 			}
@@ -45,7 +45,7 @@ func TestClientsThatLeaveAreNoWrongMode(t *testing.T) {
 	}
 }
 
-// leaveAtTheHeaders asks for a streamed answer, and resets the connection once its headers are there.
+// leaveAtTheHeaders requests a streamed answer, and resets the connection once its headers are there.
 func (s *scene) leaveAtTheHeaders() {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.envoy().Addr())

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// With two ext_proc filters to the same Weir, each request is queued and counted once, and the log says what to do. If
-// both asked for a lease, with room for one request none would ever get its second.
+// With two ext_proc filters to the same Weir, each request is queued and counted once, and the log has the remedy. If
+// both filters requested a lease, with room for one request no request would ever get its second.
 func TestTwoFilters(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"recommended", "header-only", "full-duplex", "streamed"} {
@@ -50,8 +50,8 @@ func TestTwoFilters(t *testing.T) {
 	}
 }
 
-// To Envoy an internal redirect is a new request, with metadata of its own: it is queued and counted again, and does
-// not count as placed.
+// To Envoy an internal redirect is a new request, with its own metadata: it is queued and counted again, and does not
+// count as placed.
 func TestInternalRedirectQueuesAgain(t *testing.T) {
 	t.Parallel()
 	s := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// An unbounded stock, as Dynamo's is without thresholds: nothing waits, at an endpoint that reports slots neither, the
-// endpoints share what comes, the gauges of the bounds are infinite and the stock's utilisation is 0. One warning says
-// so. A reload to a bound holds back at once, and back to none lets all go.
+// An unbounded stock is like Dynamo's without thresholds. Nothing waits, even at an endpoint that reports slots, and
+// the endpoints share the requests. The gauges of the bounds are infinite, and the stock's utilisation is 0. One
+// warning says so. A reload to a bound takes effect at once, and one back to no bound releases all.
 func TestUnboundedStock(t *testing.T) {
 	t.Parallel()
 	const all = 60
@@ -58,7 +58,7 @@ func TestUnboundedStock(t *testing.T) {
 		t.Errorf("the page says\n%s", got)
 	}
 
-	// The endpoints came after the start, so nothing is said of the one with slots.
+	// The endpoints came after the start, so no warning mentions the one with slots.
 	s.epp.told(1, `"configuration: `)
 
 	file.write(with("1"))

@@ -19,8 +19,8 @@ func (e *epp) noPanics() {
 	}
 }
 
-// With the queue switched off nothing is charged, so nothing is corrected when the answers have ended: every place is
-// given back, and the queue that is switched on again has all of them.
+// With the queue switched off nothing is charged, so the ends of answers correct nothing: every place is free again,
+// and the queue has all of them after it is switched on.
 func TestSwitchedOffAndOnAgainLeavesNoGhosts(t *testing.T) {
 	t.Parallel()
 	const recommended = "profile: recommended\n" + byTenant
@@ -48,8 +48,7 @@ func TestSwitchedOffAndOnAgainLeavesNoGhosts(t *testing.T) {
 	s.epp.noPanics()
 }
 
-// A list of models is no inference, so nobody preempts it, whatever its tier: whoever could preempt an inference there
-// waits for its end.
+// A list of models is not inference, so no request preempts it, in any tier: a preemptor waits for its end.
 func TestModelListIsNotPreempted(t *testing.T) {
 	t.Parallel()
 	held, release := make(chan struct{}), make(chan struct{})

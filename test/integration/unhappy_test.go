@@ -13,7 +13,7 @@ import (
 
 var unhappyRequests = flag.Int("unhappy", 3_000, "requests of TestUnhappy")
 
-// The part of the configuration that stays, and the parts that take turns while requests come and go.
+// The constant part of the configuration, and the parts that take turns while requests come and go.
 const unhappyBase = `
 flows: { key: ["header:x-llm-d-inference-fairness-id", "model"], discipline: vtc, weights: { t0: %d } }
 criticality: { header: x-smg-priority }
@@ -45,10 +45,10 @@ limits: { maxBodyBytes: 65536, bodyTimeout: 1s }
 requestBody: always
 `}
 
-// Requests that end badly in every way that there is: clients leave at any moment, while they wait, while their answer
-// comes or with half of their body sent; bodies are too large or no requests; model servers refuse connections, answer with
-// errors and break off; higher tiers preempt; the queue is too short and its TTL too; and all the while the configuration
-// and the endpoints change. Afterwards every account is at 0, and the whole stock is free.
+// Requests end badly in every way. Clients disconnect at any moment: while they wait, during their answer or with half
+// of their body sent. Bodies are too large or no requests. Model servers refuse connections, answer with errors and
+// break off. Higher tiers preempt. The queue and its TTL are too short. Meanwhile the configuration and the endpoints
+// change. Afterwards every account is at 0, and the whole stock is free.
 func TestUnhappy(t *testing.T) {
 	t.Parallel()
 	turn := func(i int) string { return fmt.Sprintf(unhappyBase, 1+i%5) + unhappyTurns[i%len(unhappyTurns)] }
@@ -151,7 +151,7 @@ func (s *scene) addresses() (all []string) {
 	return all
 }
 
-// half is a body of which only the first half is sent, until its client leaves.
+// half is a body of which the client sends only the first half, until it disconnects.
 type half struct {
 	rest []byte
 	gone <-chan struct{}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// usageAnswer is an answer that reports 7 and 5 tokens, or should not be read.
+// usageAnswer is an answer that reports 7 and 5 tokens, or has no readable usage.
 type usageAnswer struct {
 	name    string
 	header  []string // name, value, …
@@ -55,7 +55,7 @@ func zipped(text string) string {
 	return b.String()
 }
 
-// serveUsage answers with the answer that the request names, its end cut where the request says.
+// serveUsage answers with the answer named by the request, its end cut at the requested place.
 func serveUsage(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	i, _ := strconv.Atoi(r.Header.Get("x-answer"))
@@ -74,8 +74,8 @@ func serveUsage(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, a.end[cut:])
 }
 
-// In both modes that show answers to Weir it knows their usage, wherever they are cut, and changes no byte of any. What
-// cannot be read is unknown, and nothing of an answer is kept, however large.
+// In both modes that show answers Weir reads their usage, for any cuts, and changes no byte. Unreadable usage is
+// unknown, and no part of an answer is kept, however large.
 func TestUsageFromBodies(t *testing.T) {
 	t.Parallel()
 	for _, config := range []string{"streamed", "full-duplex"} {

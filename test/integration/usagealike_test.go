@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// reportedAnswer is an answer of an engine's API, and what its usage comes to.
+// reportedAnswer is an answer of an engine's API, with the sum of its usage.
 type reportedAnswer struct {
 	name, path, kind, body string
 	input, cached, output  float64
@@ -19,8 +19,8 @@ const (
 	sseAnswer  = "text/event-stream"
 )
 
-// Each API says in its own way how much of a prompt was in the cache. In each way to learn it, that comes to the same:
-// the input is the whole prompt, and the cached tokens are a part of it.
+// Each API reports the cached part of a prompt in its own way. Each way of reading gives the same: the input is the
+// whole prompt, and the cached tokens are a part of it.
 var cachedAnswers = []reportedAnswer{
 	{
 		name: "chat", path: "/v1/chat/completions", kind: jsonAnswer, input: 2104, cached: 2000, output: 7,
@@ -43,7 +43,7 @@ var cachedAnswers = []reportedAnswer{
 		body: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"role\":\"assistant\",\"usage\":{\"input_tokens\":4,\"cache_creation_input_tokens\":100,\"cache_read_input_tokens\":2000,\"output_tokens\":1}}}\n\n" +
 			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"output_tokens\":7}}\n\n" + messageStop,
 	},
-	{ // vLLM's first event does not know yet what was cached
+	{ // vLLM's first event does not have the cached tokens yet
 		name: "streamed messages, corrected at the end", path: "/v1/messages", kind: sseAnswer, input: 2104, cached: 2000, output: 7,
 		body: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"role\":\"assistant\",\"usage\":{\"input_tokens\":2104,\"output_tokens\":0}}}\n\n" +
 			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{\"input_tokens\":104,\"cache_read_input_tokens\":2000,\"cache_creation_input_tokens\":0,\"output_tokens\":7}}\n\n" + messageStop,
@@ -52,8 +52,8 @@ var cachedAnswers = []reportedAnswer{
 
 const messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
-// wantAlike sends each answer through a real Envoy in each way to learn its usage, and checks what is counted and charged
-// with a cached token at a tenth of the others.
+// wantAlike sends each answer through a real Envoy in each way of reading its usage, and checks the counts and the
+// charges, with a cached token at a tenth of the others.
 func wantAlike(t *testing.T, answers []reportedAnswer) {
 	for _, config := range []string{"usage", "streamed", "full-duplex"} {
 		t.Run(config, func(t *testing.T) {

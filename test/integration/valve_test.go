@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// valve holds requests at model servers until the test lets them through, so that the order of grants can be observed
-// without a clock. It does not hold requests whose client leaves.
+// valve holds requests at model servers until the test lets them through, so that the test sees the order of grants
+// without a clock. It does not hold requests of disconnected clients.
 type valve struct {
 	passes chan struct{}
 }
@@ -30,7 +30,7 @@ func (v *valve) on(cfg modelsim.Config) modelsim.Config {
 	return cfg
 }
 
-// pass lets n requests through. It waits for those that have not arrived yet; one that never does ends the run.
+// pass lets n requests through. It waits for missing ones, and one that never arrives ends the run.
 func (v *valve) pass(n int) {
 	for i := range n {
 		select {

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-epp/weir/internal/simulate"
 )
 
-// The recording of two equal flows predicts a weight of 3: shares within 5 points, and median waits within 20 %, as the model
-// servers see them. Both flows have clients that wait for each answer, and more of them than there are
-// slots. The recorded configuration is recognised.
+// The recording of two equal flows predicts a weight of 3: shares within 5 points, and median waits within 20 %, in the
+// model servers' view. Both flows have clients that wait for each answer, and more of them than there are slots. The
+// recorded configuration is recognised.
 func TestAPredictedWeightComesTrue(t *testing.T) {
 	t.Parallel()
 	const equal, changed = byTenant + "requestQueueController: { slotsPerBackend: 2 }\n",
