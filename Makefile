@@ -9,8 +9,8 @@ GO            ?= go
 export GOFLAGS := $(shell $(GO) env GOFLAGS) '-toolexec=env GOGC=400'
 CACHE         := .cache
 # The pure packages: no goroutine, no lock (internal/purity), so nothing for the race detector.
-CORE          := ./pkg/body ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./pkg/request ./pkg/scheduling \
-                 ./pkg/stock ./pkg/usage ./internal/names
+CORE          := ./pkg/body ./pkg/decision ./pkg/dispatch ./pkg/estimate ./pkg/fairqueue ./pkg/invalid ./pkg/quota ./pkg/request \
+                 ./pkg/scheduling ./pkg/stock ./pkg/usage ./internal/names
 # Those with goroutines that are not built upon the clients of Kubernetes: the race detector has every dependency
 # compiled anew, and these clients take longest (ADR 0108).
 RACE          := ./pkg/flowcontrol ./pkg/metering ./pkg/extproc/... ./pkg/recording ./pkg/datastore ./internal/child ./internal/envoyrun \

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-epp/weir/pkg/decision/sink"
 	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/extproc"
 	"github.com/weir-epp/weir/pkg/fairqueue"
@@ -36,6 +37,9 @@ func TestDefaultsAgree(t *testing.T) {
 	}
 	if got, want := d.SchedulingConfig(), scheduling.DefaultConfig(); !reflect.DeepEqual(got, want) {
 		t.Errorf("scheduling: %+v\nwant %+v", got, want)
+	}
+	if got, want := d.SinkConfig(), sink.DefaultConfig(); got != want {
+		t.Errorf("sink: %+v\nwant %+v", got, want)
 	}
 }
 

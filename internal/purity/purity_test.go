@@ -10,18 +10,19 @@ import (
 	"testing"
 )
 
-// The core packages are pure. Only the decisions and the reading of requests use the other core packages, which do not
-// import each other.
+// The core packages are pure. Only the decisions, their records and the reading of requests use the other core packages,
+// which do not import each other.
 func TestCoreIsPure(t *testing.T) {
 	below := map[string][]string{
 		"dispatch": ours("fairqueue", "invalid", "quota", "scheduling", "stock"),
 		"request": append(ours("estimate", "body", "fairqueue", "invalid"),
 			"crypto/sha256", "encoding/hex", "net/url", "path"),
-		"body":  {"bufio", "bytes", "encoding/binary", "encoding/json", "mime", "net/textproto", "regexp", "unicode/utf16"},
-		"usage": {"bytes", "encoding/json"},
+		"decision": append(ours("dispatch", "scheduling"), "encoding/json", "unicode/utf16", "github.com/weir-epp/weir/internal/printable"),
+		"body":     {"bufio", "bytes", "encoding/binary", "encoding/json", "mime", "net/textproto", "regexp", "unicode/utf16"},
+		"usage":    {"bytes", "encoding/json"},
 	}
 	for _, name := range []string{
-		"body", "dispatch", "estimate", "fairqueue", "stock", "scheduling", "invalid", "quota", "request", "usage",
+		"body", "decision", "dispatch", "estimate", "fairqueue", "stock", "scheduling", "invalid", "quota", "request", "usage",
 	} {
 		t.Run(name, func(t *testing.T) {
 			fset := token.NewFileSet()

@@ -28,6 +28,9 @@ const (
 	MostBytes = 1 << 40
 )
 
+// DefaultConfig returns the log as the sink, and 64 MiB of a file: some ten thousand records.
+func DefaultConfig() Config { return Config{Kind: Log, MaxBytes: 64 << 20} }
+
 // Validate reports every problem at once, as invalid.Problems.
 func (c *Config) Validate() error {
 	var ps invalid.Problems
