@@ -102,11 +102,8 @@ func (d *Document) RejectionRows() (rows [][]string) {
 // limit returns the rejecting limit with its value, and the flows that held most of it.
 func (r *Rejection) limit() string {
 	text := Plain(cmp.Or(r.Limit, "-"))
-	switch {
-	case r.LimitValue > 0 && r.Limit == "queue-ttl":
-		text += " " + span(float64(r.LimitValue)/1000)
-	case r.LimitValue > 0:
-		text += " " + strconv.FormatInt(r.LimitValue, 10)
+	if r.LimitValue > 0 { // an earlier epp sends no text
+		text += " " + Plain(cmp.Or(r.LimitText, strconv.FormatInt(r.LimitValue, 10)))
 	}
 	var held []string
 	for _, h := range r.Holders {

@@ -151,9 +151,11 @@ type Rejection struct {
 	Model   string    `json:"model,omitempty"`
 	Outcome string    `json:"outcome"`
 	Text    string    `json:"text,omitempty"`
-	// Limit is the name of the limit that rejected it, and LimitValue that limit; "" and 0: none.
+	// Limit is the name of the limit that rejected it, LimitValue that limit, and LimitText the same with its unit; "" and
+	// 0: none.
 	Limit      string `json:"limit,omitempty"`
 	LimitValue int64  `json:"limitValue,omitempty"` // of queue-ttl, milliseconds
+	LimitText  string `json:"limitText,omitempty"`
 	// Holders are the flows that held most of the limit then, the largest first.
 	Holders []Holder `json:"holders,omitempty"`
 }

@@ -16,10 +16,11 @@ import (
 // characters.
 func TestRejectionNamesItsLimit(t *testing.T) {
 	for want, r := range map[string]*Rejection{
-		"-":                            {},
-		"tier-share":                   {Limit: "tier-share"},
-		"quota 5000, held by ann 4990": {Limit: "quota", LimitValue: 5000, Holders: []Holder{{Flow: "ann", Held: 4990}}},
-		"queue-ttl 30s, held by ann 9, b\uFFFD 1":   {Limit: "queue-ttl", LimitValue: 30_000, Holders: []Holder{{Flow: "ann", Held: 9}, {Flow: "b\x1b", Held: 1}}},
+		"-":               {},
+		"tier-share":      {Limit: "tier-share"},
+		"flow-capacity 5": {Limit: "flow-capacity", LimitValue: 5}, // of an earlier epp
+		"quota 5000 tokens\uFFFD, held by ann 4990": {Limit: "quota", LimitValue: 5000, LimitText: "5000 tokens\x1b", Holders: []Holder{{Flow: "ann", Held: 4990}}},
+		"queue-ttl 30s, held by ann 9, b\uFFFD 1":   {Limit: "queue-ttl", LimitValue: 30_000, LimitText: "30s", Holders: []Holder{{Flow: "ann", Held: 9}, {Flow: "b\x1b", Held: 1}}},
 		"user-in-flight 2, held by ann (b\uFFFD) 2": {Limit: "user-in-flight", LimitValue: 2, Holders: []Holder{{Flow: "ann", User: "b\x1b", Held: 2}}},
 	} {
 		cells := r.Cells(time.Time{})
@@ -35,7 +36,7 @@ func TestHostileEPP(t *testing.T) {
 	d := &Document{
 		Schema: Schema, Version: bad, Reasons: []Reason{{bad, bad}}, Pool: Pool{Name: bad, Profile: bad, Lacks: bad, Leader: bad}, WindowSeconds: 1,
 		Tiers: []Tier{{Name: bad}}, Engines: []Engine{{Address: bad, Ready: true, Role: bad, Circuit: bad}}, Flows: []Flow{{Flow: bad, Tier: bad, Why: bad}},
-		Rejections: []Rejection{{Flow: bad, Tier: bad, Model: bad, Outcome: bad, Limit: bad, Holders: []Holder{{Flow: bad, User: bad, Held: 1}}}},
+		Rejections: []Rejection{{Flow: bad, Tier: bad, Model: bad, Outcome: bad, Limit: bad, LimitValue: 1, LimitText: bad, Holders: []Holder{{Flow: bad, User: bad, Held: 1}}}},
 	}
 	text, err := d.Encode()
 	if err != nil || strings.ContainsFunc(strings.TrimSuffix(string(text), "\n"), printable.Commands) {

@@ -178,7 +178,7 @@ func TestPrint(t *testing.T) {
 	if err := Print(&b, []Answer{{Address: "localhost:9004", Document: d}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%", "3 more flows: --flows shows up to 1000", "7 more rejections: --rejections shows up to 200", "in the last 30s"} {
+	for _, want := range []string{"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%", "3 more flows: --flows 4 shows more\n", "7 more rejections: --rejections 7 shows more\n", "in the last 30s"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

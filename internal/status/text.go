@@ -76,11 +76,11 @@ func (d *Document) print(w *printer) {
 	rated := d.WindowSeconds > 0
 	w.table(TierColumns, cellsOf(d.Tiers, func(t *Tier) []string { return t.Cells() }))
 	w.table(EngineColumns, cellsOf(d.Engines, func(e *Engine) []string { return e.Cells(rated) }))
-	w.more(d.LeftOut.Engines, "engines", MostRows)
+	w.more(d.LeftOut.Engines, "engines", len(d.Engines))
 	w.table(FlowColumns, cellsOf(d.Flows, func(f *Flow) []string { return f.Cells(rated) }))
-	w.more(d.LeftOut.Flows, "flows", MostRows)
+	w.more(d.LeftOut.Flows, "flows", len(d.Flows))
 	w.table(RejectColumns, d.RejectionRows())
-	w.more(d.LeftOut.Rejections, "rejections", keptRejections)
+	w.more(d.LeftOut.Rejections, "rejections", len(d.Rejections))
 }
 
 func cellsOf[R any](rows []R, cells func(*R) []string) (all [][]string) {
@@ -89,9 +89,6 @@ func cellsOf[R any](rows []R, cells func(*R) []string) (all [][]string) {
 	}
 	return all
 }
-
-// keptRejections is the number of rejections that an epp keeps.
-const keptRejections = 200
 
 // printer keeps the first error.
 type printer struct {
@@ -105,10 +102,16 @@ func (p *printer) line(text string) {
 	}
 }
 
-func (p *printer) more(n int, what string, most int) {
-	if n > 0 {
-		p.line(fmt.Sprintf("%d more %s: --%s shows up to %d", n, what, what, most))
+// more writes the number of rows left out after those shown, and the flag that shows more of them.
+func (p *printer) more(n int, what string, shown int) {
+	if n == 0 {
+		return
 	}
+	line := fmt.Sprintf("%d more %s", n, what)
+	if most := min(shown+n, MostRows); most > shown {
+		line += fmt.Sprintf(": --%s %d shows more", what, most)
+	}
+	p.line(line)
 }
 
 // table writes a line, and a table with its columns, if there are rows.

@@ -36,7 +36,7 @@ func TestRejectionsHaveTheirLimits(t *testing.T) {
 		if l := all[0].Limit; l == nil || l.Name != name || l.Value != value || l.Shared() || all[0].Text == "" {
 			t.Errorf("%+v with %+v, want %s of %d", all[0], l, name, value)
 		}
-		if s := r.document("").Rejections[0]; s.Limit != name || s.LimitValue != value || s.Text != all[0].Text || s.Tier != all[0].Tier {
+		if s := r.document("").Rejections[0]; s.Limit != name || s.LimitValue != value || s.LimitText != all[0].Limit.Text() || s.Text != all[0].Text || s.Tier != all[0].Tier {
 			t.Errorf("the document has %+v", s)
 		}
 	}

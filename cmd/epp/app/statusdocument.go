@@ -95,7 +95,7 @@ func (a *App) poolStatus(c *config.Document, loads []load) status.Pool {
 func rejectionStatus(r *flowcontrol.Rejected) status.Rejection {
 	s := status.Rejection{At: r.Time, ID: r.ID, Flow: r.Flow, Tier: r.Tier, Model: r.Model, Outcome: r.Outcome, Text: r.Text}
 	if r.Limit != nil {
-		s.Limit, s.LimitValue = r.Limit.Name, r.Limit.Value
+		s.Limit, s.LimitValue, s.LimitText = r.Limit.Name, r.Limit.Value, r.Limit.Text()
 		for _, h := range r.Limit.Holders {
 			s.Holders = append(s.Holders, status.Holder(h))
 		}
