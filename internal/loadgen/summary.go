@@ -33,8 +33,8 @@ type TenantSummary struct {
 	Throughput float64
 	// Outcomes counts by status, reason and fault, the most frequent first.
 	Outcomes []OutcomeCount
-	// Headers, TTFT and Total are of the OK requests.
-	Headers, TTFT, Total Distribution
+	// TTFT and Total are of the OK requests.
+	TTFT, Total Distribution
 }
 
 // Outcome is how a request ended: its last status, x-weir-reason and [Result.Fault].
@@ -134,7 +134,7 @@ type tally struct {
 	completed int // OK answers that ended in the window
 	outcomes  map[Outcome]int
 
-	headers, ttft, total []time.Duration
+	ttft, total []time.Duration
 }
 
 func newTally(tenant string, report *Report) *tally {
@@ -157,7 +157,6 @@ func (t *tally) add(r *Result) {
 	switch {
 	case r.OK():
 		t.figures.OK++
-		t.headers = append(t.headers, r.Headers)
 		t.ttft = append(t.ttft, r.TTFT())
 		t.total = append(t.total, r.Total)
 	case r.Rejected():
@@ -177,7 +176,6 @@ func (t *tally) summary() TenantSummary {
 	slices.SortFunc(t.figures.Outcomes, func(a, b OutcomeCount) int {
 		return cmp.Or(-cmp.Compare(a.Count, b.Count), cmp.Compare(a.String(), b.String()))
 	})
-	t.figures.Headers = Distribute(t.headers)
 	t.figures.TTFT = Distribute(t.ttft)
 	t.figures.Total = Distribute(t.total)
 	return t.figures

@@ -37,9 +37,6 @@ type Fields struct {
 	// and N and BestOf are n and best_of. From 0 to 2^40, or Absent. A number in a string counts, as it does for
 	// engines, and an unreadable value is 0.
 	MaxTokens, MaxCompletionTokens, MaxOutputTokens, N, BestOf int64
-	// Priority is the hint for the engine's own scheduler. HasPriority is true if there is one.
-	Priority    float64
-	HasPriority bool
 	// Hints are the hints in nvext.
 	Hints Hints
 	// Prompt measures the prompt, and Pairs the texts that rerank and score read instead.
@@ -229,13 +226,6 @@ func (s *scanner) field(key []byte, f *Fields) error {
 		return s.integer(&f.N)
 	case "best_of":
 		return s.integer(&f.BestOf)
-	case "priority":
-		err := s.value(1)
-		f.Priority, f.HasPriority = 0, false
-		if err == nil {
-			f.Priority, f.HasPriority = number(s.b[start:s.i])
-		}
-		return err
 	case "messages":
 		return s.part(messages)
 	case "prompt":

@@ -43,7 +43,6 @@ func TestScanFields(t *testing.T) {
 		{`{"max_tokens":"","max_completion_tokens":true,"max_output_tokens":[7],"n":"Infinity","best_of":"-nan"}`, func(f *Fields) {
 			f.MaxTokens, f.MaxCompletionTokens, f.MaxOutputTokens, f.N, f.BestOf = 0, 0, 0, 0, 0
 		}},
-		{`{"priority":-1.5}`, func(f *Fields) { f.Priority, f.HasPriority = -1.5, true }},
 		{`{"messages":[1, 2],"prompt":"abc","tools":[]}`, func(f *Fields) { f.Prompt = Prompt{Text: 3 + 2, Rest: 2, Prompts: 1} }},
 		{`{"prompt":"abcdef","prompt":"a"}`, func(f *Fields) { f.Prompt.Text = 1 }},
 	}

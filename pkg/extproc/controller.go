@@ -45,6 +45,7 @@ type Lease interface {
 
 // Picker prepares placements: outside the controller's lock it computes the parts that depend on the request only.
 type Picker interface {
+	request.Models
 	// Prepare returns the placement of a request for model ("" if unknown), with needs, within the subset. It returns
 	// an error if no endpoint can ever take the request. The outcome is then unsupported for an *UnsupportedError;
 	// unknown-model for flowcontrol.ErrUnknownModel if the configuration names neither the model nor its target;
@@ -60,9 +61,6 @@ type Picker interface {
 	Rate(p Placement, prompt *body.Blocks, watched bool) Affinity
 	// Locate returns the endpoint at an address, and reports whether it is known.
 	Locate(address string) (flowcontrol.Endpoint, bool)
-	// Lists reports whether an endpoint of the pool, ready or not, lists the model. An endpoint without a list may serve
-	// any model, and does not count.
-	Lists(model string) bool
 }
 
 // Affinity follows a rated prompt. Each method except Cached is called at most once, Granted first.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/request"
@@ -63,7 +64,7 @@ func preemptive(t *testing.T) (*testbench, *flowcontrol.RequestQueueController) 
 	cfg.EnqueueAll = true
 	cfg.Stock.SlotsPerBackend = 1
 	cfg.Queue.Tiers = []fairqueue.TierConfig{{Name: "high", QueueSize: 10}, {Name: "low", QueueSize: 10}}
-	cfg.Tiers = []flowcontrol.TierConfig{{CanPreempt: true}, {}}
+	cfg.Tiers = []dispatch.TierConfig{{CanPreempt: true}, {}}
 	c, err := flowcontrol.New(cfg, onePlace{}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,6 @@ type ClassView struct {
 	Tier        int
 	Ring, Class string
 	Quantum     Cost
-	// Removed is true of a class that is no longer configured and drains.
-	Removed bool
 	// Queued is the number of its waiting requests. RawTokens and CachedTokens are the sums of their Path.Prompt.
 	Queued                  int
 	RawTokens, CachedTokens int64
@@ -20,7 +18,7 @@ func (q *FairRequestQueue) Classes() (views []ClassView) {
 	for _, t := range q.tiers {
 		for _, c := range t.classes {
 			views = append(views, ClassView{
-				Tier: t.id, Ring: c.config.Ring, Class: c.config.Name, Quantum: c.config.Quantum, Removed: c.removed,
+				Tier: t.id, Ring: c.config.Ring, Class: c.config.Name, Quantum: c.config.Quantum,
 				Queued: c.queued, RawTokens: c.amounts[LimitRawTokens], CachedTokens: c.amounts[LimitCachedTokens],
 				Deficit: c.deficit + c.credit,
 			})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/stock"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestAccountsOfTiers(t *testing.T) {
 	change := func(c *Config) {
 		smg(10)(c)
-		c.Tiers = []TierConfig{{ReservedFloor: 2}, {ReservedPerSlot: 15 * stock.One / 100}, {}, {}}
+		c.Tiers = []dispatch.TierConfig{{ReservedFloor: 2}, {ReservedPerSlot: 15 * stock.One / 100}, {}, {}}
 		c.Queue.Tiers[bulk].QueueSize = 4
 	}
 	inBubble(t, ready(1), change, func(b *bench) {

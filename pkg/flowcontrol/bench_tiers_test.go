@@ -18,7 +18,7 @@ func fourTiers(c *Config) {
 		c.Queue.Tiers = append(c.Queue.Tiers, fairqueue.TierConfig{
 			Name: fmt.Sprint("tier-", i), QueueSize: -1, StarvationThreshold: time.Millisecond,
 		})
-		c.Tiers = append(c.Tiers, TierConfig{CanPreempt: i < 2})
+		c.Tiers = append(c.Tiers, dispatch.TierConfig{CanPreempt: i < 2})
 	}
 	c.Tiers[0].ReservedFloor = 1
 }

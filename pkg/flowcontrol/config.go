@@ -14,9 +14,6 @@ type Config struct {
 	MaxLabels int
 }
 
-// TierConfig configures a tier.
-type TierConfig = dispatch.TierConfig
-
 // DefaultConfig returns the seed's defaults, for one tier.
 func DefaultConfig() Config {
 	return Config{Config: dispatch.DefaultConfig(), NumPoppers: 10, MaxLabels: 1000}

@@ -15,7 +15,7 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Queue.TotalCapacity, cfg.Stock.WatermarkPerBackend = 0, 0
-	cfg.Tiers = []TierConfig{{ReservedFloor: -1}, {ReservedPerSlot: -stock.One}}
+	cfg.Tiers = []dispatch.TierConfig{{ReservedFloor: -1}, {ReservedPerSlot: -stock.One}}
 	cfg.PopperWaitBase, cfg.PopperWaitJitterMax, cfg.ExpiryCleanupInterval = 0, -1, 0
 	cfg.ReleaseSpacing = dispatch.MaxReleaseSpacing + time.Millisecond
 	cfg.MaxInFlightPerFlow, cfg.MaxInFlightPerFlowPerBackend = -1, -2

@@ -43,11 +43,11 @@ func TestPanicInAdmissionEndsOneRequest(t *testing.T) {
 func TestTheLeaseMovesToTheEndpointThatServed(t *testing.T) {
 	inBubble(t, ready(2), smg(1), func(b *bench) {
 		low := b.arrives(b.t.Context(), of(bulk))
-		was := low.lease.Endpoint()
+		was := low.lease.Granted().Endpoint()
 		low.lease.OnServed(1-was, 200)
 		low.lease.OnServed(7, 200) // not known: stays
-		if low.lease.Endpoint() != 1-was || b.backends.reserved[was] != 0 || b.backends.reserved[1-was] != 1 {
-			b.t.Errorf("at %v, reserved %v", low.lease.Endpoint(), b.backends.reserved)
+		if low.lease.Granted().Endpoint() != 1-was || b.backends.reserved[was] != 0 || b.backends.reserved[1-was] != 1 {
+			b.t.Errorf("at %v, reserved %v", low.lease.Granted().Endpoint(), b.backends.reserved)
 		}
 		b.checkInvariants()
 		there := subset([]string{"0", "1"}[1-was])

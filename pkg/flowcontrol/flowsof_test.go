@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -15,7 +16,7 @@ func TestFlowsOf(t *testing.T) {
 	inBubble(t, ready(2), func(c *Config) {
 		perBackend(c, 1, 1)
 		c.EnqueueAll = true
-		c.Queue.Tiers, c.Tiers = []fairqueue.TierConfig{{Name: "high", QueueSize: -1, QueueTimeout: time.Hour, StarvationThreshold: time.Hour}, {Name: "low", QueueSize: -1, QueueTimeout: time.Hour, StarvationThreshold: time.Hour}}, make([]TierConfig, 2)
+		c.Queue.Tiers, c.Tiers = []fairqueue.TierConfig{{Name: "high", QueueSize: -1, QueueTimeout: time.Hour, StarvationThreshold: time.Hour}, {Name: "low", QueueSize: -1, QueueTimeout: time.Hour, StarvationThreshold: time.Hour}}, make([]dispatch.TierConfig, 2)
 		c.Queue.Classes = []fairqueue.ClassConfig{{Name: "small", Quantum: 1}, {Name: "large", Quantum: 3}}
 	}, func(b *bench) {
 		ask := func(flow string, tier int, class string, lane subset) *arrival {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -25,7 +26,7 @@ func TestAnHourIdle(t *testing.T) {
 				{Name: "one", Weight: 2 * fairqueue.WeightOne, QueueSize: fairqueue.NoLimit},
 				{Name: "two", Weight: fairqueue.WeightOne, QueueSize: fairqueue.NoLimit},
 			}
-			c.Tiers = make([]TierConfig, 2)
+			c.Tiers = make([]dispatch.TierConfig, 2)
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,9 +33,6 @@ type Lease waiter
 
 func (l *Lease) controller() *RequestQueueController { return l.series.metrics.controller }
 
-// Endpoint returns the endpoint that is reserved for the request.
-func (l *Lease) Endpoint() Endpoint { return l.Granted().Endpoint() }
-
 // Queued returns the time that the request waited in the queue; ok is false for a bypass.
 func (l *Lease) Queued() (time.Duration, bool) { return l.Waited(), !l.Bypassed() }
 

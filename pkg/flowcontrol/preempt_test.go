@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -34,7 +35,7 @@ func smg(slots int) func(*Config) {
 			tier("default", 512, 60*time.Second, 30*time.Second),
 			tier("bulk", 1024, 300*time.Second, 120*time.Second),
 		}
-		c.Tiers = []TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}, {}}
+		c.Tiers = []dispatch.TierConfig{{CanPreempt: true}, {CanPreempt: true}, {}, {}}
 	}
 }
 

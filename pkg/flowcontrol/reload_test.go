@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/pkg/dispatch"
 	"github.com/weir-epp/weir/pkg/fairqueue"
 )
 
@@ -17,7 +18,7 @@ import (
 func (b *bench) reload(change func(*Config)) error {
 	cfg := b.config
 	cfg.Queue.Tiers = append([]fairqueue.TierConfig(nil), cfg.Queue.Tiers...)
-	cfg.Tiers = append([]TierConfig(nil), cfg.Tiers...)
+	cfg.Tiers = append([]dispatch.TierConfig(nil), cfg.Tiers...)
 	change(&cfg)
 	err := b.Reconfigure(cfg, nil)
 	synctest.Wait()

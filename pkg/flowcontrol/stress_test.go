@@ -27,7 +27,7 @@ func TestEveryRequestHasOneOutcomeUnderRace(t *testing.T) {
 		{Name: "high", QueueSize: -1}, {Name: "low", QueueSize: 30, StarvationThreshold: 5 * time.Millisecond},
 	}
 	cfg.Queue.CapacityMode = fairqueue.Shared
-	cfg.Tiers = []TierConfig{{ReservedFloor: 1, CanPreempt: true}, {}}
+	cfg.Tiers = []dispatch.TierConfig{{ReservedFloor: 1, CanPreempt: true}, {}}
 	cfg.EnqueueAll = true
 	cfg.MaxInFlightPerFlow, cfg.MaxInFlightPerFlowPerBackend = 4, 2
 	placer := ready(4)

@@ -3,7 +3,7 @@ package request
 // ReadHeaders is the first step. It reports whether the body is needed; if not, the value is complete. An error refuses
 // the request, and the value then has the parts read before.
 func (q *Request) ReadHeaders(r *Rules, h *Headers, in *Input) (needsBody bool, err error) {
-	*q = Request{rules: r, known: in.Models, draw: in.Draw, envoyRead: in.EnvoyRead, declared: noRank, Bodyless: in.End}
+	*q = Request{rules: r, known: in.Models, draw: in.Draw, envoyRead: in.EnvoyRead, declared: noRank}
 	q.readPath(h)
 	q.needByPath()
 	q.PassesOn = r.cfg.PassOn == PassOnPick && r.cheap(h, in.End)

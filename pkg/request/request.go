@@ -28,8 +28,6 @@ type Request struct {
 	PromptOnly bool
 	// PassesOn is set if it is known not to be inference and is placed without queueing.
 	PassesOn bool
-	// Bodyless is set if it ends with its headers.
-	Bodyless bool
 	// QueueState is set if the client requests the queue's state.
 	QueueState bool
 	// Explain is set if the client requests the record of the decision and is permitted to.
