@@ -13,13 +13,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// rule is an alert as the chart renders it.
+// rule is an alert in rendered form.
 type rule struct {
 	Alert, Expr, For    string
 	Labels, Annotations map[string]string
 }
 
-// alerts returns all alerts as they are rendered, and a file with them as Prometheus reads it.
+// alerts returns all rendered alerts, and a file with them in Prometheus' form.
 func alerts(t *testing.T) (rules []rule, file string) {
 	t.Helper()
 	return alertsWith(t, "envoy: { mode: sidecar, podMonitor: { enabled: true } }\n")
@@ -47,8 +47,8 @@ func alertsWith(t *testing.T, values string) (rules []rule, file string) {
 	return rules, file
 }
 
-// An alert on Envoy's counters is there only with the PodMonitor that has them scraped. Otherwise it could never fire, and
-// would look as if somebody watched.
+// An alert on Envoy's counters needs the PodMonitor for them, and is absent without it. Otherwise it could never fire,
+// and would only seem to work.
 func TestBypassIsWatchedWhereEnvoyIsScraped(t *testing.T) {
 	all, _ := alerts(t)
 	for _, values := range []string{"", "envoy: { mode: sidecar }\n", "envoy: { mode: standalone }\n", "metrics: { podMonitor: { enabled: true }, auth: { enabled: false } }\n"} {
@@ -65,7 +65,7 @@ var (
 	named  = regexp.MustCompile(`\$labels\.([a-z]+)`)
 )
 
-// Each label that an alert's text names is one that its expression keeps, and a request that goes past Weir has the Envoy's.
+// The expression of an alert keeps each label in its text. A request that bypasses Weir has the Envoy's.
 func TestAlertsKeepTheLabelsTheyName(t *testing.T) {
 	rules, _ := alerts(t)
 	for _, r := range rules {
@@ -83,7 +83,7 @@ func TestAlertsKeepTheLabelsTheyName(t *testing.T) {
 	}
 }
 
-// promtool finds nothing wrong with the alerts.
+// promtool accepts the alerts.
 func TestAlertsAreSound(t *testing.T) {
 	_, file := alerts(t)
 	if out, err := run(t, tool(t, "promtool"), "check", "rules", "--lint=all", "--lint-fatal", file); err != nil {
@@ -93,7 +93,7 @@ func TestAlertsAreSound(t *testing.T) {
 
 var metricName = regexp.MustCompile(`\b(?:weir|envoy)_[a-z_]+`)
 
-// Every metric in an alert, and in the example for autoscaling, is one of Weir's or of those of Envoy's that its page has.
+// Every metric in an alert, and in the example for autoscaling, is Weir's, or Envoy's and on its page.
 func TestAlertsAskForMetricsThatExist(t *testing.T) {
 	page := readFile(t, "../../docs/metrics.md")
 	rules, _ := alerts(t)
@@ -114,8 +114,8 @@ func TestAlertsAskForMetricsThatExist(t *testing.T) {
 	}
 }
 
-// Every alert has a paragraph on the page that it names, with a command to look or a metric, and no paragraph is of an alert
-// that there is not.
+// Every alert has a paragraph on the page that it names, with a command or a metric to check, and every paragraph has
+// its alert.
 func TestAlertsHaveRunbooks(t *testing.T) {
 	paragraphs := map[string]string{}
 	for _, section := range strings.Split(readFile(t, "../../docs/runbooks.md"), "\n### ")[1:] {
@@ -149,7 +149,8 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	}
 }
 
-// unprovoked are the alerts whose fault no test of a real replica provokes, and why. Others show the metric then.
+// unprovoked are the alerts without a test that causes their fault in a real replica, with the reason. Another test
+// then shows the metric.
 var unprovoked = map[string]string{
 	"WeirPanics": "No input is known from which Weir panics, and a switch for it would be one. TestPanicIsContained in pkg/extproc and " +
 		"TestAPoisonedWaiterEndsAlone in pkg/flowcontrol have parts that do.",
@@ -160,7 +161,7 @@ var unprovoked = map[string]string{
 	"WeirInternalErrors": "As for panics: nothing else ends a request as internal.",
 }
 
-// Every other alert fires from a real replica's metrics, of which promtool makes as much time as the alert asks for.
+// Every other alert fires from a real replica's metrics, which promtool extends to the alert's time.
 func TestAlertsAreProvoked(t *testing.T) {
 	provoked := readFile(t, "realalerts_test.go") + readFile(t, "trafficalerts_test.go")
 	rules, _ := alerts(t)
@@ -171,8 +172,8 @@ func TestAlertsAreProvoked(t *testing.T) {
 	}
 }
 
-// healthy is a replica with which nothing is wrong, but for the metrics of the Go runtime. TestAlertsOnARealRun holds
-// it to what a real one exports.
+// healthy is a replica without a fault, but without the metrics of the Go runtime. TestAlertsOnARealRun compares it
+// with a real one's export.
 const healthy = `up 1
 weir_ready_backends{pool="llama"} 2
 weir_leader{pool="llama"} 1
@@ -196,12 +197,12 @@ weir_served_elsewhere_total{endpoint="10.0.0.1:8000"} 0
 weir_extproc_placed_before_total 0
 ` + quietEnvoy
 
-// quietEnvoy is an Envoy that has let requests go past Weir some time ago.
+// quietEnvoy is an Envoy that passed requests by Weir some time ago.
 const quietEnvoy = `up{job="llama/envoy",pod="envoy-0"} 1
 envoy_http_ext_proc_failure_mode_allowed{job="llama/envoy",pod="envoy-0",envoy_http_conn_manager_prefix="inference"} 7
 `
 
-// faultless is another replica beside the healthy one, which has just ended, and what a busy gateway does.
+// faultless is another replica beside the healthy one, which has just ended, and the state of a busy gateway.
 const faultless = `up{pod="weir-1"} 0
 weir_ready_backends{pool="llama",pod="weir-1"} 0
 weir_leader{pool="llama",pod="weir-1"} 0
@@ -211,9 +212,9 @@ weir_requests_total{outcome="client-cancelled",pod="weir-1"} 0+50x
 weir_extproc_streams{pod="weir-1"} 1023
 `
 
-// Each alert fires from each of its faults, and nothing fires without one.
+// Each alert fires from each of its faults, and none fires without a fault.
 func TestEachAlertFiresOnce(t *testing.T) {
-	faults := map[string][]string{ // samples that change, each by itself, as they are then
+	faults := map[string][]string{ // changed samples, each in the changed form
 		"WeirDown":                 {"up 0"},
 		"WeirBypassed":             {`envoy_http_ext_proc_failure_mode_allowed{job="llama/envoy",pod="envoy-0",envoy_http_conn_manager_prefix="inference"} 7+1x`},
 		"WeirNoReadyBackends":      {`weir_ready_backends{pool="llama"} 0`},
@@ -261,7 +262,7 @@ func TestEachAlertFiresOnce(t *testing.T) {
 				} else {
 					series = line.ReplaceAllLiteralString(series, change+"\n")
 				}
-				if alert == "WeirPoolMissing" { // one that knows it is enough
+				if alert == "WeirPoolMissing" { // one that has it is enough
 					series += "weir_pool_missing{pool=\"llama\",pod=\"weir-1\"} 0\n"
 				}
 				firing(t, alert, series, alert)
@@ -270,14 +271,14 @@ func TestEachAlertFiresOnce(t *testing.T) {
 	}
 }
 
-// threshold is what makes an alert of a question: without it, the question has an answer when nothing is wrong, too.
+// threshold makes an alert of a query: without it, the query has a result without a fault, too.
 var threshold = regexp.MustCompile(` (==|>|<) [0-9.]+$`)
 
 // sample is a line of a scrape: name, labels, value.
 var sample = regexp.MustCompile(`^([a-z_]+)(?:\{(.*)\})? (\S+)$`)
 
-// firing checks by promtool which alerts fire after half an hour of these samples: the named ones and no others, each
-// once. A value may be promtool's own (0+1x grows by 1 a minute).
+// firing checks by promtool the alerts after half an hour of these samples: exactly the named ones, each once. A value
+// may be promtool's own (0+1x grows by 1 a minute).
 func firing(t *testing.T, what, samples string, want ...string) {
 	t.Helper()
 	const steps = 30
@@ -296,7 +297,7 @@ func firing(t *testing.T, what, samples string, want ...string) {
 		if !strings.Contains(m[2], "pod=") {
 			labels = append(labels, `pod="weir-0"`)
 		}
-		// As Prometheus does it: the target's label wins.
+		// As in Prometheus, the target's label wins.
 		if own := strings.ReplaceAll(m[2], "namespace=", "exported_namespace="); own != "" {
 			labels = append(labels, own)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// others are the modules whose CustomResourceDefinitions the chart's optional objects need, and where they lie in them.
+// others are the modules with the CustomResourceDefinitions for the chart's optional objects, and their directories.
 var others = []struct{ module, dir, files string }{
 	{"sigs.k8s.io/gateway-api@v1.6.3", "config/crd/standard", "*_httproutes.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator@v0.85.0", "example/prometheus-operator-crd", "*_podmonitors.yaml"},
@@ -27,7 +27,7 @@ var others = []struct{ module, dir, files string }{
 	{"github.com/kedacore/keda/v2@v2.21.0", "config/crd/bases", "keda.sh_scaledobjects.yaml"},
 }
 
-// The module of hack/tools/egctl, and where its definitions lie.
+// The module of hack/tools/egctl, and the directory of its definitions.
 const (
 	envoyGateway     = "github.com/envoyproxy/gateway@v1.9.1"
 	envoyGatewayCRDs = "charts/gateway-helm/charts/crds/crds/generated"
@@ -53,7 +53,7 @@ func cluster(t *testing.T) *kubeenv.Env {
 	return env
 }
 
-// crds is the directory of the CRDs that clusters have: the chart's own, or those that were published.
+// crds is the directory of the clusters' CRDs: the chart's own, or the published ones.
 func crds() string {
 	if dir := os.Getenv("UPSTREAM_CRDS"); dir != "" {
 		return dir
@@ -61,7 +61,7 @@ func crds() string {
 	return chartDir + "/crds"
 }
 
-// moduleDir returns the directory of a module's version, which the go command downloads if it is not there.
+// moduleDir returns the directory of a module's version, which the go command downloads if it is missing.
 func moduleDir(t *testing.T, module string) string {
 	t.Helper()
 	out, err := run(t, "go", "mod", "download", "-json", module)
@@ -75,8 +75,8 @@ func moduleDir(t *testing.T, module string) string {
 	return m.Dir
 }
 
-// A real apiserver takes every object of every combination, with strict field validation: no field is unknown, and none
-// has a value that it cannot have.
+// A real apiserver accepts every object of every combination, with strict field validation: no field is unknown, and no
+// value is invalid.
 func TestAPIServerTakesEverything(t *testing.T) {
 	env := cluster(t)
 	for name, values := range matrix {
@@ -86,7 +86,7 @@ func TestAPIServerTakesEverything(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Rendered for a namespace that exists.
+			// Rendered for an existing namespace.
 			text = strings.ReplaceAll(text, "namespace: "+namespace+"\n", "namespace: "+ns+"\n")
 			text = strings.ReplaceAll(text, "namespace: "+namespace+" ", "namespace: "+ns+" ")
 			text = strings.ReplaceAll(text, "namespace: "+strconv.Quote(namespace)+"\n", "namespace: "+ns+"\n")

@@ -21,9 +21,9 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// The objects are applied, the processes of two replicas start from the Deployment, and one of them is ready at once:
-// the leader, which has entered itself in the EndpointSlice, so that the Service leads to it and to it alone. The
-// follower is not "readiness", but "synced".
+// The objects are applied, and the processes of two replicas start from the Deployment. One of them is ready at once:
+// the leader, which has entered itself in the EndpointSlice, so that the Service leads only to it. The follower is not
+// "readiness", but "synced".
 func TestApplied(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)
@@ -90,14 +90,14 @@ func TestKustomizeApplied(t *testing.T) {
 	d.await("it is ready", d.serving("readiness"))
 }
 
-// grant is a verb that the chart's roles give, to one resource of one group.
+// grant is a verb in the chart's roles, for one resource of one group.
 type grant struct{ role, group, resource, verb string }
 
 func (g grant) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s.%s", g.verb, g.resource, g.group), ".")
 }
 
-// grants returns what the rendered roles give to Weir's service account.
+// grants returns the grants of the rendered roles for Weir's service account.
 func grants(all objects) []grant {
 	var found []grant
 	for key, o := range all {
@@ -118,7 +118,7 @@ func grants(all objects) []grant {
 	return found
 }
 
-// withoutGrant returns the objects with one grant taken from its role.
+// withoutGrant returns the objects without one grant of its role.
 func withoutGrant(t *testing.T, values string, g grant) objects {
 	t.Helper()
 	all := render(t, values)
@@ -145,7 +145,7 @@ func withoutGrant(t *testing.T, values string, g grant) objects {
 	return all
 }
 
-// unasked are the grants without which Weir is ready, and what fails then. For all others it is not ready.
+// unasked are the grants without which Weir is ready, with the failing feature. Without any other it is not ready.
 var unasked = map[string]func(*deployed) error{
 	"create tokenreviews.authentication.k8s.io":                         unreadable,
 	"create subjectaccessreviews.authorization.k8s.io":                  unreadable,
@@ -160,7 +160,7 @@ var unasked = map[string]func(*deployed) error{
 // The groups of the resources that name objectives and models.
 const theirs, deprecated = "llm-d.ai", "inference.networking.x-k8s.io"
 
-// nameModels creates a rewrite in a group, and a model where the group has them.
+// nameModels creates a rewrite in a group, and a model if the group has them.
 func nameModels(t *testing.T, env *kubeenv.Env, ns, group string) {
 	t.Helper()
 	env.Apply(t, ns, `apiVersion: `+group+`/v1alpha2
@@ -177,7 +177,7 @@ spec: { modelName: chat, poolRef: { name: llama } }
 	}
 }
 
-// unreadable returns an error if the metrics can be read with a token that may read them.
+// unreadable returns an error if a permitted token can read the metrics.
 func unreadable(d *deployed) error {
 	if status, _ := d.scrape(d.env.Token(d.t, d.pod.Namespace, "prometheus")); status == http.StatusOK {
 		return errors.New("the metrics are still readable")
@@ -185,8 +185,8 @@ func unreadable(d *deployed) error {
 	return nil
 }
 
-// unheard returns an error if there is an Event about the model server, whose annotation cannot be used, or if Weir has
-// not seen that yet.
+// unheard returns an error if there is an Event about the model server with a wrong annotation, or if Weir has not seen
+// the annotation yet.
 func unheard(d *deployed) error {
 	if !strings.Contains(d.logged(), "weir.dev/slots") {
 		return errors.New("the log has nothing of the annotation")
@@ -218,11 +218,11 @@ func unmarked(group, resource, name string) func(*deployed) error {
 	}
 }
 
-// Each verb that the roles give is needed: without it Weir is alive and not ready, and says in its log and its metrics
-// which verb, resource and namespace it is; or a named feature fails.
+// Each verb in the roles is needed. Without it Weir is alive and not ready, and its log and its metrics name the verb,
+// the resource and the namespace; or a named feature fails.
 func TestEachPermissionIsNeeded(t *testing.T) {
 	env := cluster(t)
-	// Where a group of theirs has no definition, nothing of it is read, so the deprecated ones are alone in a cluster.
+	// Weir reads nothing of a group without a definition, so this cluster has the deprecated ones alone.
 	old := kubeenv.Start(t)
 	old.InstallCRDs(t, deprecatedOnly(t))
 	for _, g := range grants(render(t, everything)) {
@@ -262,11 +262,11 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 			}
 			if fails := unasked[g.String()]; fails != nil {
 				d.await("it is ready", d.serving("readiness"))
-				d.await("what needs it fails", func() error { return fails(d) }) // as soon as Weir has seen the model server
+				d.await("what needs it fails", func() error { return fails(d) }) // after Weir has seen the model server
 			} else if status := d.health("readiness"); status != healthv1.HealthCheckResponse_NOT_SERVING {
 				t.Errorf("readiness is %s", status)
 			}
-			// Once the verb is given back, nothing needs a restart.
+			// With the verb back, nothing needs a restart.
 			deploy(t, env, ns, render(t, values))
 			d.await("it is ready once it may", d.serving("readiness"))
 			if fails := unasked[g.String()]; strings.HasSuffix(g.resource, "/status") {
@@ -281,15 +281,15 @@ func TestEachPermissionIsNeeded(t *testing.T) {
 	}
 }
 
-// everything has an objective, and somebody who may read the metrics.
+// everything has an objective, and a permitted reader of the metrics.
 const everything = minimal + "objectives: [ { name: batch, priority: -5 } ]\n" +
 	"metrics: { auth: { readers: [ { name: prometheus, namespace: " + namespace + " } ] } }\n"
 
-// asked reports whether Weir asks the apiserver itself whether it has the permission. It does not of those with which it
-// asks about others.
+// asked reports whether Weir checks the permission at the apiserver itself. It does not check those by which it checks
+// others'.
 func asked(g grant) bool { return !strings.HasSuffix(g.resource, "reviews") }
 
-// deprecatedOnly returns a directory with the definitions, but for those of llm-d.
+// deprecatedOnly returns a directory with the definitions without those of llm-d.
 func deprecatedOnly(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -308,7 +308,7 @@ func deprecatedOnly(t *testing.T) string {
 	return dir
 }
 
-// Weir asks the apiserver for exactly what the roles permit.
+// Weir's requests to the apiserver are exactly those that the roles permit.
 func TestNothingIsRefused(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// epp takes the arguments of every combination: with one more that is wrong it names that one and nothing else.
+// epp accepts the arguments of every combination: with one wrong one more, the error names only that one.
 func TestArgumentsAreAccepted(t *testing.T) {
 	for name, values := range matrix {
 		args := append(render(t, values).epp(t).texts("args"), "--on-invalid-config=wrong")

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The example for prometheus-adapter makes the metric that the HPA asks for: what waits and what runs, of all replicas and
-// models of a pool, and of no other one.
+// The example for prometheus-adapter makes the HPA's metric: waiting and running requests, of all replicas and models
+// of a pool, and of no other one.
 func TestAdapterMakesTheMetricOfTheHPA(t *testing.T) {
 	var values struct {
 		Rules struct {
@@ -30,7 +30,7 @@ func TestAdapterMakesTheMetricOfTheHPA(t *testing.T) {
 	if metric.text("name") != rule.Name.As {
 		t.Errorf("the HPA asks for %s, the adapter makes %s", metric.text("name"), rule.Name.As)
 	}
-	// As the adapter fills it in, for this HPA.
+	// In the adapter's form for this HPA.
 	query := strings.NewReplacer(
 		"<<.LabelMatchers>>", `pool="`+metric.text("selector", "matchLabels", "pool")+`",namespace="inference"`,
 		"<<.GroupBy>>", "namespace",
@@ -38,7 +38,7 @@ func TestAdapterMakesTheMetricOfTheHPA(t *testing.T) {
 	demandIs18(t, query, `'{namespace="inference"}'`)
 }
 
-// KEDA asks Prometheus for the same, and divides it by as many requests.
+// KEDA's query is the same, divided by the same number of requests.
 func TestKEDAAsksForTheSame(t *testing.T) {
 	const scaled = "autoscaling: { enabled: true, kind: ScaledObject, prometheusAddress: \"http://prometheus:9090\", target: { name: llama }, requestsPerReplica: 40 }\n"
 	all := render(t, minimal, scaled)
@@ -52,7 +52,8 @@ func TestKEDAAsksForTheSame(t *testing.T) {
 	demandIs18(t, trigger.text("query"), "'{}'")
 }
 
-// demandIs18 has promtool ask a query of the metrics of a pool in which 18 requests wait and run, with others beside it.
+// demandIs18 evaluates a query by promtool on the metrics of a pool with 18 waiting and running requests, with others
+// beside it.
 func demandIs18(t *testing.T, query, labels string) {
 	t.Helper()
 	test := `evaluation_interval: 1m

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// inRecords is the line of /statusz with what the records of other replicas have in flight.
+// inRecords is the line of /statusz with the other replicas' requests in flight by their records.
 var inRecords = regexp.MustCompile(`(?m)^elsewhere\s+(\d+)`)
 
-// The version before is upgraded under load to this one by Helm, pod by pod as a Deployment is, and rolled back, behind the
-// Envoy of its chart: docs/upgrade.md has Weir upgraded first, and Envoy rolled back first. Both versions elect one leader and
-// publish it, so a new replica follows until the old leader ends. Each counts the records of the other's: a new replica what
-// the old leader has in flight, and an old one, in the rollback, what the new leader has. No request fails or goes past Weir,
-// and the engine has at most the bound and what a retry period dispatches.
+// Helm upgrades the previous version to this one under load, pod by pod like a Deployment, and rolls it back, behind
+// the Envoy of its chart: in docs/upgrade.md Weir is upgraded first, and Envoy rolled back first. Both versions elect
+// one leader and publish it, so a new replica follows until the old leader ends. Each counts the other's records: a new
+// replica the old leader's requests in flight, and an old one, in the rollback, the new leader's. No request fails or
+// bypasses Weir, and the engine has at most the bound and the dispatches of a retry period.
 func TestUpgradeFromTheVersionBefore(t *testing.T) {
 	r := newRollOut(t, true, 0)
 	r.u.presentWith(r.values)
@@ -27,7 +27,8 @@ func TestUpgradeFromTheVersionBefore(t *testing.T) {
 	r.settled("the rollback", 0)
 }
 
-// replace replaces both replicas by those of a version: each is there before one ends, and the leader ends last.
+// replace replaces both replicas by those of a version: each new one is there before an old one ends, and the leader
+// ends last.
 func (r *rollOut) replace(version string, ips ...string) {
 	r.t.Helper()
 	first := r.start(version, ips[0])
@@ -39,7 +40,7 @@ func (r *rollOut) replace(version string, ips ...string) {
 	r.u.leadsTo(podIP(r.h.first.ip))
 }
 
-// reads waits until a replica counts what the leader has in flight: most of the bound, which is full, and no more.
+// reads waits until a replica counts the leader's requests in flight: most of the bound, which is full, and no more.
 func (r *rollOut) reads(d *deployed) {
 	r.t.Helper()
 	d.await("the replica reads the leader's record", func() error {

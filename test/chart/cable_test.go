@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// cable leads to the apiserver until it is cut.
+// cable connects to the apiserver until it is cut.
 type cable struct {
 	listener net.Listener
 	to       string
@@ -40,7 +40,7 @@ func newCable(t *testing.T, url string) *cable {
 	return c
 }
 
-// url is where the apiserver is by this cable.
+// url is the apiserver's URL by this cable.
 func (c *cable) url() string { return "https://" + c.listener.Addr().String() }
 
 // join copies in both directions until one end closes.
@@ -64,7 +64,7 @@ func (c *cable) join(conn net.Conn) {
 	_, _ = conn.Close(), far.Close()
 }
 
-// sever cuts the cable: what is connected breaks, and nobody connects again.
+// sever cuts the cable: connections break, and new ones fail.
 func (c *cable) sever() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

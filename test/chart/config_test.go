@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// The configuration in the ConfigMap is valid, and says what the values say.
+// The configuration in the ConfigMap is valid, and has the values.
 func TestConfigurationIsValid(t *testing.T) {
 	for name, values := range matrix {
 		if strings.Contains(values, "existingConfigMap") {
@@ -34,7 +34,7 @@ func TestConfigurationIsValid(t *testing.T) {
 	}
 }
 
-// The unit in which tenants share is configured in the values like all else. Large numbers stay whole numbers.
+// The values also set the unit of shares. Large numbers stay whole numbers.
 func TestTokensInTheValues(t *testing.T) {
 	all := render(t, minimal, `
 config:

@@ -19,7 +19,7 @@ func dashboards(t *testing.T) []string {
 	return files
 }
 
-// board is what is read of a dashboard.
+// board has the fields read from a dashboard.
 type board struct {
 	UID, Title, Description string
 	Templating              struct {
@@ -42,7 +42,7 @@ type board struct {
 	}
 }
 
-// promWords are the words of a query that are neither a metric nor a label.
+// promWords are the words of a query besides metrics and labels.
 var (
 	matchers  = regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]`)
 	groupings = regexp.MustCompile(`\b(?:by|on|group_left|group_right|ignoring|without) ?\([^)]*\)`)
@@ -52,8 +52,8 @@ var (
 	}
 )
 
-// Each panel is a question, with a unit, thresholds and a description that names the red values; its queries take the chosen
-// data source and ask for metrics that docs/metrics.md has, which TestMetricsAreDocumented holds to what epp exports.
+// Each panel is a question, with a unit, thresholds and a description that names the red values. Its queries use the
+// chosen data source and metrics in docs/metrics.md, which TestMetricsAreDocumented compares with epp's export.
 func TestDashboardsAskForMetricsThatExist(t *testing.T) {
 	page := readFile(t, "../../docs/metrics.md")
 	const chosen = "${datasource}"
@@ -99,7 +99,7 @@ func TestDashboardsAskForMetricsThatExist(t *testing.T) {
 	}
 }
 
-// The chart installs each file as it is, braces and all, where the sidecar of Grafana finds it, and nothing unless asked.
+// The chart installs each file unchanged, braces and all, where the sidecar of Grafana finds it, and only on request.
 func TestDashboardsAreInstalled(t *testing.T) {
 	const largest = 1 << 20 // of a ConfigMap's data
 	for key := range render(t, minimal) {

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// A definition that was there before, here one that Helm has applied for another chart, stays as it is if the chart is
-// installed as docs/kubernetes.md says; those that the cluster lacks are there then. Without --skip-crds it would not:
-// Helm 4 applies the folder crds under one name for all charts, so it replaces what another one has applied (ADR 0093).
+// An existing definition, here one that Helm has applied for another chart, stays unchanged if the chart is installed
+// by docs/kubernetes.md. Missing definitions are added. Without --skip-crds it would not stay: Helm 4 applies the
+// folder crds under one name for all charts, so it replaces another chart's definitions (ADR 0093).
 func TestDefinitionsOfOthersStay(t *testing.T) {
 	const pools = "inferencepools.inference.networking.k8s.io"
 	env := kubeenv.Start(t)

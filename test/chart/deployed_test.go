@@ -27,8 +27,8 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// deployed is a replica as the Deployment describes it: its pod is an object in the apiserver, and its process runs here
-// with the pod's arguments, environment and files, and a token of its service account.
+// deployed is a replica in the Deployment's form: its pod is an object in the apiserver, and its process runs here with
+// the pod's arguments, environment and files, and a token of its service account.
 type deployed struct {
 	t         *testing.T
 	env       *kubeenv.Env
@@ -48,7 +48,7 @@ func deploy(t *testing.T, env *kubeenv.Env, ns string, all objects) {
 	env.Apply(t, ns, inNamespaceOf(all.manifests(t), ns))
 }
 
-// inNamespaceOf moves what was rendered for the tests' namespace to another one.
+// inNamespaceOf moves rendered objects from the tests' namespace to another one.
 func inNamespaceOf(manifests, ns string) string {
 	for _, end := range []string{"\n", " ", "-", ".llama", ".weir"} { // the last two: cluster roles
 		manifests = strings.ReplaceAll(manifests, ": "+namespace+end, ": "+ns+end)
@@ -68,13 +68,13 @@ func replicaBy(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver
 	return replicaAt(t, env, ns, all, apiserver, "")
 }
 
-// replicaAt is replicaBy for one whose pod has an address of its own in 127.0.0.0/8, and the container's ports there.
+// replicaAt is replicaBy for a replica whose pod has its own address in 127.0.0.0/8, and the container's ports there.
 func replicaAt(t *testing.T, env *kubeenv.Env, ns string, all objects, apiserver, ip string) *deployed {
 	t.Helper()
 	return replicaOf(t, binaries.Path(binaries.EPP), env, ns, all, apiserver, ip)
 }
 
-// replicaOf is replicaAt for another program than the one that the tests have built.
+// replicaOf is replicaAt for another program than the tests' build.
 func replicaOf(t *testing.T, binary string, env *kubeenv.Env, ns string, all objects, apiserver, ip string) *deployed {
 	t.Helper()
 	deployment := all.deployment(t)
@@ -87,7 +87,7 @@ func replicaOf(t *testing.T, binary string, env *kubeenv.Env, ns string, all obj
 		t.Fatal(err)
 	}
 	pod.GenerateName = deployment.name() + "-"
-	pod.Spec.NodeName = "node" // so that it is the test that says when it is gone
+	pod.Spec.NodeName = "node" // so that the test decides its end
 	pods := env.Clients().CoreV1().Pods(ns)
 	made, err := pods.Create(t.Context(), &pod, metav1.CreateOptions{})
 	if err != nil {
@@ -123,14 +123,15 @@ func (d *deployed) start() {
 		args = append(args, "--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0")
 	}
 	cmd := exec.Command(d.binary, args...)
-	if os.Getuid() == 0 { // the container has no capabilities, and so what a file's mode says holds
+	if os.Getuid() == 0 { // the container has no capabilities, so the modes of files count
 		setpriv, err := exec.LookPath("setpriv")
 		if err != nil {
 			d.t.Fatalf("as root the tests need setpriv, of util-linux: %v", err)
 		}
 		cmd = exec.Command(setpriv, append([]string{"--bounding-set=-all", "--inh-caps=-all", cmd.Path}, args...)...)
 	}
-	// The environment is the container's, and the way to the apiserver, which in a pod would be files of the kubelet's.
+	// The environment is the container's, with the connection to the apiserver, which a pod would have as files of the
+	// kubelet's.
 	account := d.env.As(d.t, d.pod.Namespace, d.pod.Spec.ServiceAccountName)
 	account.Host = d.apiserver
 	cmd.Env = []string{"KUBECONFIG=" + d.env.Kubeconfig(d.t, account, d.pod.Namespace)}
@@ -165,16 +166,16 @@ func (d *deployed) start() {
 	})
 }
 
-// host is the address that the process listens on.
+// host is the address of the process's listeners.
 func (d *deployed) host() string { return cmp.Or(d.ip, "127.0.0.1") }
 
-// podIP is the address of a pod whose process listens at an address of this machine: no EndpointSlice may have that one.
+// podIP is the address of a pod whose process listens at an address of this machine, which no EndpointSlice may have.
 func podIP(host string) string { return strings.Replace(host, "127.0.", "10.255.", 1) }
 
-// hostOf is what podIP is for.
+// hostOf is the inverse of podIP.
 func hostOf(ip string) string { return strings.Replace(ip, "10.255.", "127.0.", 1) }
 
-// variable returns the value of an environment variable, as the kubelet would fill it in.
+// variable returns the value of an environment variable in the kubelet's form.
 func (d *deployed) variable(e corev1.EnvVar) string {
 	if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
 		return e.Value
@@ -233,16 +234,16 @@ func (d *deployed) mounted(volume, dir string) bool {
 	return false
 }
 
-// patience bounds what takes a moment when it works, on a busy machine.
+// patience bounds waits for fast events, on a busy machine.
 const patience = time.Minute
 
-// await waits until a question has no error.
+// await waits until a check has no error.
 func (d *deployed) await(what string, ask func() error) {
 	d.t.Helper()
 	expect.Eventually(d.t, what, ask)
 }
 
-// health returns what a gRPC health service says.
+// health returns the state of a gRPC health service.
 func (d *deployed) health(service string) healthv1.HealthCheckResponse_ServingStatus {
 	d.t.Helper()
 	conn, err := grpc.NewClient(fmt.Sprintf("%s:%d", d.host(), d.ports.Health), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -259,7 +260,7 @@ func (d *deployed) health(service string) healthv1.HealthCheckResponse_ServingSt
 	return answer.Status
 }
 
-// healthOf reports whether a health service is SERVING; not if nobody answers.
+// healthOf reports whether a health service is SERVING. Without an answer it is not.
 func healthOf(host string, port int, service string) bool {
 	conn, err := grpc.NewClient(fmt.Sprintf("%s:%d", host, port), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -272,7 +273,7 @@ func healthOf(host string, port int, service string) bool {
 	return err == nil && answer.Status == healthv1.HealthCheckResponse_SERVING
 }
 
-// serving returns an error unless a health service says SERVING.
+// serving returns an error unless a health service is SERVING.
 func (d *deployed) serving(service string) func() error {
 	return func() error {
 		if status := d.health(service); status != healthv1.HealthCheckResponse_SERVING {
@@ -322,7 +323,7 @@ func (d *deployed) debug(path string) string {
 func (d *deployed) logged() string { return readFile(d.t, d.log) }
 
 // modelServer creates a ready pod with the labels of the tests' model servers at 127.0.0.1. The apiserver has no
-// scheduler and no kubelet, so the test says where it runs and that it is ready.
+// scheduler and no kubelet, so the test sets the pod's node and readiness.
 func modelServer(t *testing.T, env *kubeenv.Env, ns, name, annotation string) {
 	t.Helper()
 	const pod = `apiVersion: v1

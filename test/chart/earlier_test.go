@@ -22,12 +22,12 @@ import (
 // earlier is a directory with an earlier version: its program epp, and its source in the directory src.
 var earlier = flag.String("upgrade.from", "", "directory of the earlier version, which hack/earlier.sh makes")
 
-// An earlier version is upgraded under load to this one by Helm, pod by pod as a Deployment is, and rolled back, behind the
-// Envoy of either: the chart replaces that one too, sooner or later than Weir. Replicas of both versions share the Lease and
-// the records. One leads at a time, but for the time of a handover; whichever leads counts what the other one has in flight,
-// so the stock exceeds the band by at most what a retry period dispatches; no request fails, none goes past Weir behind the
-// present chart's Envoy, and the Service always leads to a replica. The earlier chart's Envoy knew leaders only: until its
-// health check has seen the next one, requests go past.
+// Helm upgrades an earlier version to this one under load, pod by pod like a Deployment, and rolls it back, behind the
+// Envoy of either: the chart replaces that one too, sooner or later than Weir. Replicas of both versions share the
+// Lease and the records. One leads at a time, except during a handover. Either leader counts the other's requests in
+// flight, so the stock exceeds the band by at most the dispatches of a retry period. No request fails, none bypasses
+// Weir behind the present chart's Envoy, and the Service always leads to a replica. The earlier chart's Envoy knew
+// leaders only: until its health check has seen the next one, requests bypass Weir.
 func TestUpgradeFromAnEarlierVersion(t *testing.T) {
 	for envoy, past := range map[string]time.Duration{"earlier": healthCheck, "present": 0} {
 		t.Run("behind the Envoy of the "+envoy+" chart", func(t *testing.T) {
@@ -46,15 +46,15 @@ type rollOut struct {
 	names   *nameServer
 
 	mu           sync.Mutex
-	running      []*deployed // what has started and was not told to end
+	running      []*deployed // replicas that have started and got no signal to end
 	nobody, both span        // while no replica was ready, and several were
 	mayPass      time.Duration
-	passed       int64 // requests past Weir, and of them those before the last settled
+	passed       int64 // requests that bypassed Weir, and of them those before the last settled
 	counted      int64
-	passing      [2]time.Time // when requests went past Weir first and last
+	passing      [2]time.Time // times of the first and the last bypass
 }
 
-// span is the longest time for which something was so.
+// span is the longest duration of a condition.
 type span struct {
 	since   time.Time
 	longest time.Duration
@@ -126,7 +126,7 @@ func newRollOut(t *testing.T, envoyIsEarlier bool, mayPass time.Duration) *rollO
 	return r
 }
 
-// look sees how many replicas are ready.
+// look counts the ready replicas.
 func (r *rollOut) look() {
 	r.mu.Lock()
 	running := slices.Clone(r.running)
@@ -137,7 +137,7 @@ func (r *rollOut) look() {
 			ready++
 		}
 	}
-	passed, _ := r.h.passedYet() // 0, if Envoy does not answer
+	passed, _ := r.h.passedYet() // 0 without Envoy's answer
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +151,7 @@ func (r *rollOut) look() {
 	r.both.is(ready > 1, now)
 }
 
-// runs notes which replicas run, and which of them DNS has.
+// runs records the running replicas, and those in DNS.
 func (r *rollOut) runs(running, known []*deployed) {
 	r.mu.Lock()
 	r.running = running
@@ -163,7 +163,7 @@ func (r *rollOut) runs(running, known []*deployed) {
 	r.names.set(ips...)
 }
 
-// start starts a replica of a version as a Deployment does, and returns when the kubelet would call it ready.
+// start starts a replica of a version like a Deployment, and returns when the kubelet would call it ready.
 func (r *rollOut) start(version, ip string) *deployed {
 	r.t.Helper()
 	binary, all := binaries.Path(binaries.EPP), render(r.t, r.values)
@@ -178,7 +178,7 @@ func (r *rollOut) start(version, ip string) *deployed {
 	return d
 }
 
-// end ends a replica as a Deployment does, and returns when it has. DNS forgets it at once.
+// end ends a replica like a Deployment, and returns after its end. It leaves DNS at once.
 func (r *rollOut) end(d *deployed) {
 	r.t.Helper()
 	grace := int64(60)
@@ -220,12 +220,12 @@ func (r *rollOut) there() *rollOut {
 	if leads := r.u.service.leadsTo(); !slices.Equal(leads, []string{podIP(first.ip)}) {
 		r.t.Errorf("after the upgrade the Service leads to %v", leads)
 	}
-	r.u.presentWith(r.values) // the selector goes
+	r.u.presentWith(r.values) // the selector is removed
 	r.settled("the second upgrade", 0)
 	return r
 }
 
-// andBack rolls back, as docs/upgrade.md says.
+// andBack rolls back by docs/upgrade.md.
 func (r *rollOut) andBack() {
 	r.t.Helper()
 	r.u.label(r.h.first.pod.Name)
@@ -257,7 +257,7 @@ func (r *rollOut) leads(a, b *deployed) (leader, other *deployed) {
 	return a, b
 }
 
-// settled checks what has happened since it was called last. The Service may have led nowhere for the time given.
+// settled checks the events since its last call. The Service may have led nowhere for the given time.
 func (r *rollOut) settled(when string, empty time.Duration) {
 	r.t.Helper()
 	time.Sleep(handoverService)

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// The chart's copies of Envoy's configurations are those that are tested on the wire.
+// The chart's copies of Envoy's configurations are the ones tested on the wire.
 func TestEnvoyFilesAreTheShippedOnes(t *testing.T) {
 	for copied, shipped := range map[string]string{"envoy.yaml": "recommended.yaml", "envoy-gate.yaml": "gate.yaml"} {
 		if readFile(t, chartDir+"/files/"+copied) != readFile(t, "../../config/envoy/"+shipped) {
@@ -28,7 +28,7 @@ func TestEnvoyFilesAreTheShippedOnes(t *testing.T) {
 	}
 }
 
-// The chart changes Weir's address in it and those of the model servers, and nothing else.
+// The chart changes the addresses of Weir and of the model servers in it, and nothing else.
 func TestEnvoyDiffersByAddressesOnly(t *testing.T) {
 	for name, test := range map[string]struct {
 		values  string
@@ -64,7 +64,7 @@ func TestEnvoyDiffersByAddressesOnly(t *testing.T) {
 	}
 }
 
-// fromDNS are the fields of a cluster whose endpoints are looked up.
+// fromDNS are the fields of a cluster with endpoints from DNS.
 var fromDNS = []string{"type", "dns_lookup_family", "dns_refresh_rate"}
 
 func without(a, b map[string]any, keys []string) {
@@ -74,8 +74,8 @@ func without(a, b map[string]any, keys []string) {
 	}
 }
 
-// The standalone Envoy asks each replica whether it is the one that gateways shall use, and never sends requests to another
-// one; it knows each port of the model servers and speaks their protocol, and starts anew with another configuration.
+// The standalone Envoy checks whether each replica is the one for gateways, and never sends requests to another one. It
+// has each port of the model servers and their protocol, and restarts with another configuration.
 func TestEnvoyKnowsTheLeaderAndTheModelServers(t *testing.T) {
 	const standalone = "envoy: { mode: standalone }\n"
 	all := render(t, "pool: { matchLabels: { app: llama }, targetPorts: [8000, 8001], appProtocol: kubernetes.io/h2c }\n", standalone)
@@ -118,7 +118,7 @@ func TestEnvoyKnowsTheLeaderAndTheModelServers(t *testing.T) {
 	if options["http2_protocol_options"] == nil {
 		t.Errorf("Envoy speaks %v to model servers", options)
 	}
-	// Listeners with their filters and timeouts, and all else, are the tested ones.
+	// Listeners with their filters and timeouts, and everything else, are the tested ones.
 	for _, b := range []envoyrun.Bootstrap{config, shipped} {
 		delete(envoyrun.Object(b, "static_resources"), "clusters")
 	}
@@ -147,8 +147,8 @@ func envoyConfig(t *testing.T, all objects) string {
 	return file
 }
 
-// A real Envoy serves with it: the standalone one, with its health checks of Weir, and the sidecar. The names that
-// DNS would have are replaced by addresses; nothing else is.
+// A real Envoy serves with it: the standalone one, with its health checks of Weir, and the sidecar. Only the names in
+// DNS are replaced by addresses.
 func TestEnvoyServes(t *testing.T) {
 	for _, mode := range []string{"sidecar", "standalone"} {
 		t.Run(mode, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestEnvoyServes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Until the first health check has passed, requests go past Weir.
+			// Until the first health check has passed, requests bypass Weir.
 			expect.True(t, "a request passes through Weir", func() bool {
 				chat(t, envoy.URL(), false)
 				return counted.MatchString(expect.Page(t, epp.MetricsURL+"/metrics"))
@@ -189,7 +189,7 @@ func chat(t *testing.T, url string, streamed bool) {
 
 var counted = regexp.MustCompile(`(?m)^weir_requests_total\{outcome="dispatched"\} [1-9]`)
 
-// With the first-token gate and three replicas that all serve, the rendered Envoy leads each gate to its request.
+// With the first-token gate and three serving replicas, the rendered Envoy connects each gate with its request.
 func TestGateBehindTheChartsReplicas(t *testing.T) {
 	rendered := render(t, minimal, "envoy: { mode: standalone, firstTokenGate: true }\ntls: { enabled: false }\n")
 	s := scene.New(context.Background(), t.TempDir())
@@ -213,7 +213,7 @@ func TestGateBehindTheChartsReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// all returns how many replicas' gates have seen a first token, and how many gates did not know their request.
+	// all returns the number of replicas whose gates have seen a first token, and of gates without their request.
 	all := func() (seen, unknown int) {
 		for _, e := range epps {
 			page := expect.Page(t, e.MetricsURL+"/metrics")
@@ -228,7 +228,8 @@ func TestGateBehindTheChartsReplicas(t *testing.T) {
 		}
 		return seen, unknown
 	}
-	// For a second after a replica's health has changed Envoy may lead the two streams of a request apart.
+	// For a second after a change of a replica's health Envoy may send the two streams of a request to different
+	// replicas.
 	expect.Eventually(t, "each gate knows its request", func() error {
 		_, before := all()
 		for range 30 {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// unchecked are combinations with objects of gateways whose definitions no module has: they are rendered only.
+// unchecked are combinations with objects of gateways without definitions in a module: they are only rendered.
 var unchecked = map[string]struct {
 	values  string
 	objects []string // of the gateway
@@ -20,7 +20,7 @@ var unchecked = map[string]struct {
 	"kgateway": {"gateway: { provider: kgateway }\n", []string{"ListenerPolicy/llama-weir", "TrafficPolicy/llama-weir"}},
 }
 
-// They render, and attach to what is there.
+// They render, and attach to existing objects.
 func TestUncheckedGateways(t *testing.T) {
 	for name, test := range unchecked {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestUncheckedGateways(t *testing.T) {
 	}
 }
 
-// GKE's load balancers do not name their modes, so the configuration says what to assume, unless the values do.
+// GKE's load balancers do not name their modes, so the configuration has the assumed ones, unless the values have them.
 func TestAssumptionAboutGKE(t *testing.T) {
 	config := func(values ...string) string {
 		return render(t, append([]string{minimal, toGateway}, values...)...).get(t, "ConfigMap/llama-weir").text("data", "weir.yaml")
@@ -65,7 +65,7 @@ func TestAssumptionAboutGKE(t *testing.T) {
 	}
 }
 
-// The checks know what each profile sets: its longest wait, and whether its tiers preempt.
+// The checks have each profile's settings: its longest wait, and whether its tiers preempt.
 func TestProfilesBehindGateways(t *testing.T) {
 	for _, name := range config.Profiles() {
 		t.Run(name, func(t *testing.T) {
@@ -95,14 +95,14 @@ func TestProfilesBehindGateways(t *testing.T) {
 	}
 }
 
-// Tiers that replace a profile's are checked in their place.
+// Tiers that replace a profile's are checked instead.
 func TestTiersInPlaceOfAProfiles(t *testing.T) {
 	values := "config: { profile: smg-priority, replaceTiers: true, tiers: [ { name: first }, { name: default, queueTimeout: 50s } ] }\n"
 	render(t, envoyGatewayOf, values)
 	render(t, minimal, toGateway, "gateway: { provider: agentgateway }\n", values)
 }
 
-// The notes name the keys that a gateway needs in a configuration of the operator's own, which the chart cannot see.
+// The notes name the keys that a gateway needs in an operator's own configuration, which the chart cannot see.
 func TestNotesOfAConfigurationOfTheOperators(t *testing.T) {
 	for provider, key := range map[string]string{
 		"gke": "assumeFullDuplex: true", "envoy-gateway": "below 60s", "agentgateway": "canPreempt must be false", "istio": "",
@@ -127,7 +127,7 @@ func TestNotesOfAConfigurationOfTheOperators(t *testing.T) {
 	}
 }
 
-// Policies for a Gateway take off all headers that the shipped Envoy takes off, in the namespace of each Gateway.
+// Policies for a Gateway remove all headers that the shipped Envoy removes, in the namespace of each Gateway.
 func TestHeadersThatClientsMustNotSend(t *testing.T) {
 	shipped, err := envoyrun.Load("recommended")
 	if err != nil {
@@ -137,7 +137,7 @@ func TestHeadersThatClientsMustNotSend(t *testing.T) {
 	for _, m := range envoyrun.List(shipped.Filter(envoyrun.HeaderFilter), "mutations", "request_mutations") {
 		want = append(want, envoyrun.Object(m)["remove"].(string))
 	}
-	// The route names two listeners of one Gateway. The other Gateway's name is no number.
+	// The route names two listeners of one Gateway. The other Gateway's name is not a number.
 	two := "httpRoute: { enabled: true, parentRefs: [ { name: gateway, sectionName: a }, { name: gateway, sectionName: b }, { name: \"123\", namespace: gateways } ] }\n"
 	for provider, remove := range map[string][]any{
 		"envoy-gateway":    {"spec", "headers", "earlyRequestHeaders", "remove"},

@@ -35,29 +35,29 @@ const (
 	handoverLease   = 15 * time.Second
 	healthCheck     = 2 * time.Second  // its interval and its timeout
 	ping            = 20 * time.Second // of Envoy's connections to Weir: its interval and its timeout
-	late            = 4 * time.Second  // a busy machine may be
+	late            = 4 * time.Second  // for a busy machine
 )
 
-// A leader ends under load, and its successor dies, behind the Envoy that the chart renders, which looks the replicas
-// up: at the planned handover no request goes past Weir or fails, and beside the bound runs at most what is dispatched
-// in a retry period. After the death requests pass for no longer than a health check; then a follower serves, and leads
-// when the Lease is over.
+// A leader ends under load, and its successor dies, behind the Envoy that the chart renders, which resolves the
+// replicas by DNS. At the planned handover no request bypasses Weir or fails, and at most the dispatches of a retry
+// period run beyond the bound. After the death requests bypass Weir for at most a health check. Then a follower serves,
+// and leads when the Lease is over.
 func TestHandoverBehindTheChartsEnvoy(t *testing.T) {
 	h := newHandover(t, "envoy: { mode: standalone }\n")
 	names := h.behindTheChartsEnvoy()
-	h.plan(func() { names.set(h.second.ip) }) // of a pod that ends DNS knows nothing any more
+	h.plan(func() { names.set(h.second.ip) }) // DNS has no ending pod
 	third := h.replica("127.0.9.3")
 	names.set(h.second.ip, third.ip)
 	third.await("the third replica has synced", third.serving("synced"))
 	h.kill(h.second, third, healthCheck+late)
 }
 
-// The leader's node is lost: nothing comes from there any more, no connection ends, DNS has the pod still, and the
-// EndpointSlice names it. Requests that come after a health check go to a follower, and none of them past Weir; those that
-// the leader had go past it, each once, when the ping of their connection has not come back, and not later. The follower
-// leads when the Lease is over, and the slice names it. The follower keeps free what the lost one's record says, for as long
-// as requests run at the engines: with the 60 s of the chart the load, three times what the pool holds, would wait for as
-// long as its TTL.
+// The leader's node is lost: it sends nothing more, no connection ends, DNS still has the pod, and the EndpointSlice
+// names it. Requests after a health check go to a follower, and none of them bypasses Weir. Those that the leader had
+// bypass it, each once, when the ping of their connection gets no answer, and not later. The follower leads when the
+// Lease is over, and the slice names it. The follower keeps free the stock in the lost one's record, for as long as
+// requests run at the engines: with the chart's 60 s the load, three times the pool's stock, would wait for as long as
+// its TTL.
 func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
 	h := newHandover(t, fmt.Sprintf("envoy: { mode: standalone }\ntakeoverWindow: %v\n", 2*handoverService))
 	h.behindTheChartsEnvoy()
@@ -99,7 +99,7 @@ func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
 	t.Logf("the next one led, and the slice named it, %v after the node was lost; %d requests that the lost one had went past Weir", led, had)
 }
 
-// leadsTo reports whether the EndpointSlice of the leader names a replica, and it alone.
+// leadsTo reports whether the EndpointSlice of the leader names only this replica.
 func (h *handover) leadsTo(d *deployed) bool {
 	slice, err := h.env.Clients().DiscoveryV1().EndpointSlices(h.ns).Get(h.t.Context(), "llama-weir", metav1.GetOptions{})
 	return err == nil && len(slice.Endpoints) == 1 && hostOf(slice.Endpoints[0].Addresses[0]) == d.ip
@@ -119,8 +119,8 @@ func (h *handover) behindTheChartsEnvoy() *nameServer {
 	return names
 }
 
-// The same behind a gateway, whose Envoy is told of the Service's EndpointSlices. It knows the leader alone, so after a
-// death it has nobody until the next one is published.
+// The same behind a gateway, whose Envoy follows the Service's EndpointSlices. It has the leader alone, so after a
+// death it has no endpoint until the next one is published.
 func TestHandoverBehindAGateway(t *testing.T) {
 	h := newHandover(t, "")
 	file := filepath.Join(t.TempDir(), "eds.json")
@@ -162,7 +162,7 @@ type handover struct {
 	failures      []expect.Answer // the first few, guarded by mu
 }
 
-// fails counts an answer that is none.
+// fails counts a failed answer.
 func (h *handover) fails(a expect.Answer) {
 	h.failed.Add(1)
 	h.mu.Lock()
@@ -212,7 +212,7 @@ func (h *handover) replica(ip string) *deployed {
 	return replicaAt(h.t, h.env, h.ns, h.all, h.env.Admin().Host, ip)
 }
 
-// front starts Envoy with what the chart renders, or what it ships where it renders none, and the load.
+// front starts Envoy with the chart's rendered configuration, or a shipped one if it renders none, and the load.
 func (h *handover) front(edit func(rendered, b envoyrun.Bootstrap)) {
 	h.t.Helper()
 	config := "recommended"
@@ -261,7 +261,7 @@ func (h *handover) ask(ctx context.Context) expect.Answer {
 	return expect.Post(ctx, h.envoy.URL()+"/v1/completions", `{"model":"tiny","prompt":"Hello","max_tokens":8}`)
 }
 
-// passed returns how many requests have gone past Weir.
+// passed returns the number of requests that bypassed Weir.
 func (h *handover) passed() int64 {
 	h.t.Helper()
 	n, err := h.passedYet()
@@ -280,7 +280,7 @@ func (h *handover) passedYet() (n int64, err error) {
 	return n, err
 }
 
-// plan ends the first replica, and returns when it has.
+// plan ends the first replica, and returns after its end.
 func (h *handover) plan(terminated func()) {
 	h.t.Helper()
 	if n := h.passed() + h.failed.Load(); n != 0 {
@@ -321,13 +321,13 @@ func (h *handover) plan(terminated func()) {
 		ready, time.Since(begun), most, handoverBound)
 }
 
-// isReady reports whether a replica that may have ended is ready.
+// isReady reports whether a replica, which may have ended, is ready.
 func (h *handover) isReady(d *deployed) bool {
 	return healthOf(d.host(), d.ports.Health, "readiness")
 }
 
-// kill kills the leader. Requests may pass Weir by for the time given, and no longer, until the next one leads and
-// after it.
+// kill kills the leader. Requests may bypass Weir for the given time, and no longer, until the next one leads and after
+// it.
 func (h *handover) kill(leader, next *deployed, most time.Duration) {
 	h.t.Helper()
 	before := h.passed()
@@ -353,7 +353,7 @@ func (h *handover) kill(leader, next *deployed, most time.Duration) {
 	h.t.Logf("the next one was ready %v after the death; in the first %v %d requests went past Weir", took, most, during-before)
 }
 
-// follow writes the endpoints of the leader's Service to a file for Envoy, as a gateway's control plane would.
+// follow writes the endpoints of the leader's Service to a file for Envoy, like a gateway's control plane.
 func (h *handover) follow(file string) (stop func()) {
 	h.t.Helper()
 	write := func() {
@@ -390,7 +390,7 @@ func (h *handover) follow(file string) (stop func()) {
 	return func() { cancel(); done.Wait() }
 }
 
-// mostAtOnce returns how many requests were at an engine at once, at most.
+// mostAtOnce returns the largest number of requests at an engine at once.
 func mostAtOnce(seen []modelsim.Record) (most int) {
 	type change struct {
 		at time.Time

@@ -10,7 +10,7 @@ import (
 type heldEngine struct {
 	mu       sync.Mutex
 	gate     chan struct{} // nil: open; guarded by mu
-	requests int           // that have come, guarded by mu
+	requests int           // requests so far, guarded by mu
 }
 
 func (e *heldEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func (e *heldEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"choices":[{"text":"Hello"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
 }
 
-// count returns how many requests have come.
+// count returns the number of requests so far.
 func (e *heldEngine) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

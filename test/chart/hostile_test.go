@@ -8,7 +8,7 @@ import (
 // envoyGatewayOf is an installation for Envoy Gateway.
 const envoyGatewayOf = minimal + toGateway + "gateway: { provider: envoy-gateway }\n"
 
-// A value that cannot be is an error that names its key and says what is wrong with it.
+// An impossible value is an error with its key and the reason.
 func TestHostileValues(t *testing.T) {
 	for name, test := range map[string]struct{ values, key, want string }{
 		"nothing":                {"", "pool.matchLabels", "must have a label"},
@@ -133,7 +133,7 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// A variable of tracing that extraEnv has too is there once, with the value of extraEnv; the others stay.
+// A variable of tracing that is also in extraEnv is there once, with the value of extraEnv. The others stay.
 func TestExtraEnvGoesFirst(t *testing.T) {
 	text, err := template(t, minimal+"tracing: { enabled: true, endpoint: \"http://collector:4317\" }\nextraEnv: [ { name: OTEL_TRACES_SAMPLER, value: mine } ]\n")
 	if err != nil {

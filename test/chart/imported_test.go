@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 )
 
-// The chart takes the values that weir config import makes of llm-d's and GIE's, and the configuration in them is valid.
+// The chart accepts the values that weir config import makes from llm-d's and GIE's, and their configuration is valid.
 func TestChartTakesImportedValues(t *testing.T) {
 	for file, replicas := range map[string]string{"flowcontrol": "2", "gie": "1", "gie-older": "2"} {
 		im, err := config.ImportLLMD([]byte(readFile(t, "../../internal/config/testdata/llm-d/"+file+".yaml")))

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kustomized are the overlays of config/overlays, and the chart's values that make the same objects.
+// kustomized are the overlays of config/overlays, and the chart's values for the same objects.
 var kustomized = map[string]string{
 	"../base":        "",
 	"single":         "replicas: 1\nleaderElection: { enabled: false }\n",
@@ -37,7 +37,7 @@ func overlay(t *testing.T, name string) objects {
 	return parse(t, text)
 }
 
-// Kustomize makes the same objects as the chart, but for the labels that Helm puts on what it owns, and for helm test.
+// Kustomize makes the same objects as the chart, except for Helm's own labels and helm test.
 func TestKustomizeMakesTheSame(t *testing.T) {
 	for name, values := range kustomized {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestKustomizeMakesTheSame(t *testing.T) {
 	}
 }
 
-// withoutHelm removes the labels that say that Helm owns an object, wherever they are.
+// withoutHelm removes Helm's labels of ownership everywhere.
 func withoutHelm(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -109,7 +109,7 @@ func sortVolumes(pod any) {
 	}
 }
 
-// Every overlay that there is, is compared.
+// Every existing overlay is compared.
 func TestOverlaysAreAllTested(t *testing.T) {
 	entries, err := os.ReadDir("../../config/overlays")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestOverlaysAreAllTested(t *testing.T) {
 	}
 }
 
-// The CustomResourceDefinitions that kustomize installs are those of the chart.
+// Kustomize installs the chart's CustomResourceDefinitions.
 func TestCRDsAreTheSame(t *testing.T) {
 	for _, pair := range [][2]string{{chartDir + "/crds", "../../config/base/crds"}, {"../../config/base/crds", chartDir + "/crds"}} {
 		entries, err := os.ReadDir(pair[0])

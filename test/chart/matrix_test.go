@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// matrix has each toggle of the values in both positions, and the values that go together.
+// matrix has each toggle of the values in both positions, and the values that belong together.
 var matrix = map[string]string{
 	"minimal":          minimal,
 	"one replica":      minimal + "replicas: 1\nleaderElection: { enabled: false }\n",
@@ -94,7 +94,7 @@ const allPeers = `networkPolicy:
   clients: [ { podSelector: {} } ]
 `
 
-// Every combination renders, and its objects go together.
+// Every combination renders, and its objects fit together.
 func TestMatrix(t *testing.T) {
 	for name, values := range matrix {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// consistent checks what no apiserver checks: references between objects.
+// consistent checks references between objects, which an apiserver does not check.
 func consistent(t *testing.T, all objects) {
 	t.Helper()
 	for key, o := range all {
@@ -184,7 +184,7 @@ func selects(selector any, pod object) bool {
 	return true
 }
 
-// helm lint finds nothing, not even to recommend but an icon.
+// helm lint has no finding and no recommendation except an icon.
 func TestLint(t *testing.T) {
 	out, err := run(t, tool(t, "helm"), append([]string{"lint", "--strict", chartDir}, files(t, []string{minimal})...)...)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// nameServer is a DNS server that knows one Service's addresses, as a cluster's has those of a headless one.
+// nameServer is a DNS server with one Service's addresses, as a cluster's has those of a headless one.
 type nameServer struct {
 	conn net.PacketConn
 
@@ -72,7 +72,7 @@ func (s *nameServer) serve() {
 	}
 }
 
-// resolver is the field of an Envoy cluster by which it asks this server.
+// resolver is the field of an Envoy cluster that uses this server.
 func (s *nameServer) resolver() map[string]any {
 	at := s.conn.LocalAddr().(*net.UDPAddr)
 	return map[string]any{

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// With peers for all, each port of each pod has exactly one rule, which names whom it admits; without peers no rule is
-// left that would admit everybody. The ports are those of the rendered containers. Rendered only: no plugin enforces it.
+// With peers for all, each port of each pod has exactly one rule, with its peers. Without peers no rule is left that
+// would admit everybody. The ports are those of the rendered containers. The objects are only rendered: no plugin
+// enforces them.
 func TestNetworkPolicyNamesItsPeers(t *testing.T) {
 	for _, mode := range []string{"none", "sidecar", "standalone"} {
 		all := render(t, minimal, allPeers, "envoy: { mode: "+mode+" }\n")

@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// Values that an operator adds to the imported ones: for a test, Weir need not wait for gateways that still know it when it
-// ends; and engines that do not state their slots have one.
+// Values that an operator adds to the imported ones. For a test, Weir need not wait at its end for gateways that still
+// use it. Engines that do not state their slots have one.
 const (
 	brief   = "config: { requestQueueController: { drainWindow: 1s } }\n"
 	oneSlot = "config: { requestQueueController: { drainWindow: 1s, slotsPerBackend: 1 } }\n"
 )
 
-// Weir takes the place of a release of llm-d's or GIE's endpoint picker, and gives it back, by the steps of docs/llm-d.md.
-// The InferencePool and the HTTPRoute stay the same objects, and of them only the pool's reference changes; requests are
-// served all the time, past no picker, and queued while Weir has the place. In the end everything is as it was.
+// Weir replaces a release of llm-d's or GIE's endpoint picker, and the release replaces Weir again, by the steps of
+// docs/llm-d.md. The InferencePool and the HTTPRoute stay the same objects, and only the pool's reference changes.
+// Requests are served all the time, by a picker, and queue while Weir is in place. In the end everything is as before.
 func TestTakesThePlaceOfAnotherPicker(t *testing.T) {
 	const llmd = "router:\n  modelServers: { matchLabels: { app: qwen }, targetPorts: [ PORTS ] }\n  epp:\n    flags: { metrics-endpoint-auth: false }\n"
 	for name, test := range map[string]struct{ from, values, ours string }{
@@ -113,7 +113,7 @@ experimentalHttpRoute: { enabled: true, inferenceGatewayName: inference-gateway 
 	}
 }
 
-// An uninstallation of their release takes the pool and the route away, whatever annotations the objects have.
+// An uninstallation of their release removes the pool and the route, whatever annotations the objects have.
 func TestUninstallingTheirsTakesThePool(t *testing.T) {
 	p := newPlace(t, "router: { modelServers: { matchLabels: { app: qwen }, targetPorts: [ PORTS ] } }\nhttpRoute: { create: true }\n")
 	p.kubectl("annotate", "inferencepool/demo", "httproute/demo", "helm.sh/resource-policy=keep")
@@ -123,7 +123,7 @@ func TestUninstallingTheirsTakesThePool(t *testing.T) {
 	}
 }
 
-// queued sends more requests than the stock holds: the others wait, and each that ends lets one go.
+// queued sends more requests than the stock holds: the others wait, and each end releases one.
 func (p *place) queued() {
 	p.t.Helper()
 	const requests, slots = 8, 2 // two engines of 1 slot each
@@ -169,7 +169,7 @@ func sumOf(text, metric string) (sum float64) {
 	return sum
 }
 
-// differences names the objects that are other ones now, or have another content, but for fields that may differ.
+// differences names the objects that are new or have another content, except for fields that may differ.
 func differences(before, after objects, but ...string) (problems []string) {
 	for key, o := range before {
 		now := after[key]

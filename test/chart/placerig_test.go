@@ -28,7 +28,7 @@ import (
 )
 
 // place is a namespace with a release of another picker, demo, the engines of its pool, and an Envoy as a gateway would
-// make it of the HTTPRoute, the InferencePool and the Service of the picker.
+// make it from the HTTPRoute, the InferencePool and the Service of the picker.
 type place struct {
 	t           *testing.T
 	env         *kubeenv.Env
@@ -47,7 +47,7 @@ type place struct {
 
 const gatewayAPI = "gateway.networking.k8s.io/v1"
 
-// translation is what a gateway reads from the objects, but for the address of the picker.
+// translation is a gateway's reading of the objects, without the address of the picker.
 type translation struct {
 	timeout     string
 	failOpen    bool
@@ -164,8 +164,8 @@ func (p *place) end(d *deployed) {
 	delete(p.replicas, string(d.pod.UID))
 }
 
-// installWeir installs the chart with the values that are made of theirs, and what the operator adds, and returns when the
-// replica leads.
+// installWeir installs the chart with the values converted from theirs and the operator's additions. It returns when
+// the replica leads.
 func (p *place) installWeir(from, more string) {
 	p.t.Helper()
 	text, err := run(p.t, binaries.Path(binaries.Weir), "config", "import", "--from", from, "--beside", "demo", p.values)
@@ -183,19 +183,19 @@ func (p *place) rule(service string) string {
 	return p.live(onlyNamed("networking.istio.io/v1beta1", "DestinationRule", service)).text("spec", "host")
 }
 
-// onlyNamed is an object of which only its name is known.
+// onlyNamed is an object with a known name only.
 func onlyNamed(version, kind, name string) object {
 	return object{"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name}}
 }
 
-// refer leads the pool to a Service, as an operator does, and the gateway follows.
+// refer points the pool to a Service, as an operator does, and the gateway follows.
 func (p *place) refer(service string) {
 	p.t.Helper()
 	p.kubectl("patch", "inferencepool", "demo", "--type=merge", "--patch", `{"spec":{"endpointPickerRef":{"name":"`+service+`"}}}`)
 	p.follow()
 }
 
-// release returns the objects of their release as they are, and the HTTPRoute, without what the apiserver keeps for itself.
+// release returns the current objects of their release, and the HTTPRoute, without the apiserver's own fields.
 func (p *place) release() objects {
 	p.t.Helper()
 	all := parse(p.t, p.helm("get", "manifest", "demo"))
@@ -216,7 +216,7 @@ func (p *place) release() objects {
 	return all
 }
 
-// live returns an object as it is; nil if there is none.
+// live returns the current object, nil if there is none.
 func (p *place) live(o object) object {
 	p.t.Helper()
 	kind, err := kubeschema.ParseGroupVersion(o.text("apiVersion"))
@@ -233,7 +233,8 @@ func (p *place) live(o object) object {
 	return live.Object
 }
 
-// selectsItsOwn looks whether Services and disruption budgets select pods of their own release alone, and the pool engines.
+// selectsItsOwn checks that Services and disruption budgets select only pods of their own release, and the pool
+// engines.
 func (p *place) selectsItsOwn() {
 	p.t.Helper()
 	services, err := p.env.Clients().CoreV1().Services(p.ns).List(p.t.Context(), metav1.ListOptions{})
@@ -270,7 +271,7 @@ func (p *place) selected(selector map[string]string) (found []*deployed) {
 	return found
 }
 
-// picker returns the replica to which a Service leads: that of its selector, or of its EndpointSlice if it has none.
+// picker returns the replica behind a Service: that of its selector, or of its EndpointSlice if it has none.
 func (p *place) picker(service string, port int64) *deployed {
 	p.t.Helper()
 	s, err := p.env.Clients().CoreV1().Services(p.ns).Get(p.t.Context(), service, metav1.GetOptions{})
@@ -297,7 +298,7 @@ func (p *place) picker(service string, port int64) *deployed {
 	return found[0]
 }
 
-// read returns what a gateway reads from the HTTPRoute and the InferencePool, and the picker.
+// read returns a gateway's reading of the HTTPRoute and the InferencePool, and the picker.
 func (p *place) read() (translation, *deployed) {
 	p.t.Helper()
 	route := p.live(onlyNamed(gatewayAPI, "HTTPRoute", "demo"))
@@ -332,7 +333,7 @@ func (p *place) read() (translation, *deployed) {
 	}, p.picker(service, port)
 }
 
-// gateway starts Envoy as the objects have it: the shipped file with bodies in full duplex, as gateways have them.
+// gateway starts Envoy by the objects: the shipped file with bodies in full duplex, as gateways have them.
 func (p *place) gateway() {
 	p.t.Helper()
 	p.translation, _ = p.read()

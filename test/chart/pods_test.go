@@ -37,7 +37,8 @@ func (os objects) deployment(t *testing.T) object {
 	return nil
 }
 
-// argument returns the value of a flag in a container's arguments, "true" for one without a value; "" if it is not there.
+// argument returns the value of a flag in a container's arguments, "true" for one without a value, and "" if it is
+// missing.
 func argument(container object, flag string) string {
 	for _, a := range container.texts("args") {
 		name, v, valued := strings.Cut(a, "=")
@@ -52,7 +53,7 @@ func argument(container object, flag string) string {
 	return ""
 }
 
-// The kubelet waits longer than Weir drains, whatever the values: else answers are cut.
+// The kubelet waits longer than Weir's drain, whatever the values. Otherwise answers are cut.
 func TestGracePeriodIsAboveTheDrain(t *testing.T) {
 	for name, values := range matrix {
 		all := render(t, values)
@@ -67,8 +68,8 @@ func TestGracePeriodIsAboveTheDrain(t *testing.T) {
 	}
 }
 
-// A roll-out never waits for what cannot come: a new pod is there before an old one goes, and every replica, leader or
-// not, passes the readiness probe. Rendered only.
+// A roll-out never blocks: a new pod is there before an old one goes, and every replica, leader or not, passes the
+// readiness probe. The objects are only rendered.
 func TestRollOutsDoNotDeadlock(t *testing.T) {
 	for name, values := range matrix {
 		all := render(t, values)
@@ -85,9 +86,9 @@ func TestRollOutsDoNotDeadlock(t *testing.T) {
 	}
 }
 
-// Gateways are led to the leader, if there is one, by the EndpointSlice that it enters itself in: the Service has no
-// selector, the slice the Service's name and ports, and no manifest the field that Weir writes. Without an election there is
-// a selector and no slice.
+// The leader's own EndpointSlice leads gateways to it, if there is a leader: the Service has no selector, the slice has
+// the Service's name and ports, and no manifest has the field that Weir writes. Without an election there is a selector
+// and no slice.
 func TestServiceLeadsToTheLeader(t *testing.T) {
 	for name, values := range matrix {
 		all := render(t, values)
@@ -121,7 +122,7 @@ func TestServiceLeadsToTheLeader(t *testing.T) {
 	}
 }
 
-// Weir may change no pod, and of EndpointSlices the one that leads to the leader.
+// Weir may change no pod, and only the EndpointSlice that leads to the leader.
 func TestRoleIsNarrow(t *testing.T) {
 	for name, values := range matrix {
 		all := render(t, values)
@@ -145,7 +146,7 @@ func TestRoleIsNarrow(t *testing.T) {
 }
 
 // A change of the configuration reaches a running Weir: the file is in a mounted directory, and nothing restarts the
-// pods unless it was asked for.
+// pods without a value for it.
 func TestConfigurationIsFollowed(t *testing.T) {
 	all := render(t, minimal)
 	for _, m := range all.epp(t).at("volumeMounts").([]any) {
@@ -193,7 +194,7 @@ func TestContainersHaveNoPrivileges(t *testing.T) {
 	}
 }
 
-// containers returns the containers of a pod, with those that run beside them.
+// containers returns the containers of a pod, with the sidecars.
 func containers(pod object) []object {
 	var all []object
 	for _, field := range []string{"initContainers", "containers"} {

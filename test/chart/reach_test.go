@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reach has values and where each arrives: the kind and name of an object, the path in it, and what is there, in YAML.
-// A step of a path into a list is an index, the name of an element, or a flag, which leads to its value ("true" for one
-// without a value). "absent" is nothing.
+// reach has values and their destinations: the kind and name of an object, the path in it, and the content there, in
+// YAML. A step of a path into a list is an index, the name of an element, or a flag, which leads to its value ("true"
+// for one without a value). "absent" is nothing.
 var reach = map[string]struct {
 	values string
 	at     map[string]string
@@ -251,12 +251,12 @@ var reach = map[string]struct {
 	}},
 }
 
-// labelsOf are the labels by which pods of a component are selected.
+// labelsOf are the labels that select the pods of a component.
 func labelsOf(name, component string) string {
 	return fmt.Sprintf("{app.kubernetes.io/name: %s, app.kubernetes.io/instance: %s, app.kubernetes.io/component: %s}", name, release, component)
 }
 
-// Each value arrives where it is meant to, and nothing where it is not.
+// Each value arrives at its destination, and adds nothing otherwise.
 func TestValuesArrive(t *testing.T) {
 	version := parse(t, readFile(t, chartDir+"/Chart.yaml")+"\nkind: Chart\nmetadata: { name: weir }\n").get(t, "Chart/weir").text("appVersion")
 	for name, test := range reach {
@@ -275,7 +275,7 @@ func TestValuesArrive(t *testing.T) {
 				if o, ok := all[steps[0]]; ok {
 					got = follow(map[string]any(o), steps[1:])
 				}
-				// The apiserver checks the types (TestAPIServerTakesEverything); an argument is always a text.
+				// The apiserver checks the types (TestAPIServerTakesEverything). An argument is always a text.
 				if fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Errorf("%s is\n%v, want\n%v", at, got, want)
 				}
@@ -284,7 +284,7 @@ func TestValuesArrive(t *testing.T) {
 	}
 }
 
-// follow returns what a path leads to, or nil.
+// follow returns the content at a path, or nil.
 func follow(v any, steps []string) any {
 	for _, step := range steps {
 		switch in := v.(type) {
@@ -299,7 +299,7 @@ func follow(v any, steps []string) any {
 	return v
 }
 
-// element returns what a step leads to in a list.
+// element returns the content at a step into a list.
 func element(list []any, step string) any {
 	if i, err := strconv.Atoi(step); err == nil {
 		if i < len(list) {
@@ -325,7 +325,7 @@ func element(list []any, step string) any {
 	return nil
 }
 
-// elsewhere are the values of which another test says where they arrive.
+// elsewhere are the values whose destination another test checks.
 var elsewhere = []string{
 	"autoscaling.kind", "autoscaling.prometheusAddress", // TestKEDAAsksForTheSame
 	"config", "configChecksum", // TestConfigurationIsFollowed, TestConfigurationIsValid
@@ -339,7 +339,7 @@ var elsewhere = []string{
 	"securityContext",                  // TestContainersHaveNoPrivileges
 }
 
-// Every value that is documented has a place where it arrives.
+// Every documented value has a destination.
 func TestEveryValueArrives(t *testing.T) {
 	var given []string
 	for _, test := range reach {

@@ -19,10 +19,10 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// openMetrics has alerts, and metrics that anybody may read.
+// openMetrics has alerts, and public metrics.
 const openMetrics = minimal + "metrics: { auth: { enabled: false }, prometheusRule: { enabled: true } }\n"
 
-// askedMetrics matches the samples of the metrics that the alerts ask for.
+// askedMetrics matches the samples of the alerts' metrics.
 func askedMetrics(t *testing.T) *regexp.Regexp {
 	t.Helper()
 	var names []string
@@ -33,15 +33,14 @@ func askedMetrics(t *testing.T) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:` + strings.Join(names, "|") + `)(?:\{.*\})? \S+$`)
 }
 
-// samples returns what Prometheus would have of a replica: the samples that alerts ask for, and that it is up; and of an
-// Envoy before it.
+// samples returns Prometheus' samples of a replica, those of the alerts and that it is up, and of an Envoy before it.
 func (d *deployed) samples() string {
 	d.t.Helper()
 	_, text := d.scrape("")
 	return "up 1\n" + strings.Join(askedMetrics(d.t).FindAllString(text, -1), "\n") + "\n" + quietEnvoy
 }
 
-// fires waits until exactly these alerts would fire, if the replica stayed as it is.
+// fires waits until exactly these alerts would fire in a constant state of the replica.
 func (d *deployed) fires(what, until string, want ...string) {
 	d.t.Helper()
 	d.await(what, func() error {
@@ -53,8 +52,8 @@ func (d *deployed) fires(what, until string, want ...string) {
 	firing(d.t, what, d.samples(), want...)
 }
 
-// With a real replica no alert fires while nothing is wrong, each asks for something that there is, and from faults of
-// the cluster and of the configuration that alert fires which is for it.
+// On a real replica no alert fires without a fault, and each has its metrics. Faults of the cluster and of the
+// configuration make their own alerts fire.
 func TestAlertsOnARealRun(t *testing.T) {
 	env := kubeenv.Start(t)
 	env.InstallCRDs(t, crds())
@@ -78,8 +77,8 @@ func TestAlertsOnARealRun(t *testing.T) {
 	expect.Replaced(t, config, valid)
 	d.fires("nothing any more", "weir_config_valid 1")
 
-	// It may open the file, and not list the directory. It notices when the file is replaced.
-	if err := os.Chmod(d.files["config"], 0o311); err != nil { //nolint:gosec // less than the owner had
+	// It may open the file, but not list the directory. It notices a replaced file.
+	if err := os.Chmod(d.files["config"], 0o311); err != nil { //nolint:gosec // fewer rights than the owner's
 		t.Fatal(err)
 	}
 	expect.Replaced(t, config, valid+"\n")
@@ -113,7 +112,7 @@ func TestAlertsOnARealRun(t *testing.T) {
 	firing(t, "the process", strings.Replace(d.samples(), "up 1\n", "up 0\n", 1), "WeirDown")
 }
 
-// A replica that may not read the pods, and one whose leader is somebody that does not exist.
+// A replica that may not read the pods, and one whose leader is a holder that does not exist.
 func TestAlertsOfAReplicaThatCannotServe(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)
@@ -142,8 +141,7 @@ func TestAlertsOfAReplicaThatCannotServe(t *testing.T) {
 	d.fires("a leader", `weir_leader\{pool="llama"\} 0`, "WeirNoLeader")
 }
 
-// A leader that does not reach the apiserver any more leads on, as another replica follows it: until it hears of that, two
-// lead.
+// A leader without the apiserver leads on while another replica takes the Lease: until it learns of that, two lead.
 func TestAlertOfTwoLeaders(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)
@@ -169,7 +167,7 @@ func TestAlertOfTwoLeaders(t *testing.T) {
 	firing(t, "the way to the apiserver", both(), "WeirTwoLeaders", "WeirAPIServerUnreachable")
 }
 
-// samplesOf returns samples with another name of the pod than that which firing gives them.
+// samplesOf returns samples with another pod's name than firing gives them.
 func (d *deployed) samplesOf(pod string) string {
 	d.t.Helper()
 	labels := regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? `)

@@ -25,17 +25,17 @@ const (
 	namespace = "inference"
 )
 
-// minimal is all that an installation must say: which pods serve the model.
+// minimal has the values that an installation needs: the pods that serve the model.
 const minimal = "pool: { matchLabels: { app: llama } }\n"
 
-// object is a Kubernetes object as YAML has it.
+// object is a Kubernetes object in YAML's form.
 type object map[string]any
 
 func (o object) kind() string { return fmt.Sprint(o["kind"]) }
 func (o object) name() string { return o.text("metadata", "name") }
 func (o object) key() string  { return o.kind() + "/" + o.name() }
 
-// at returns what a path of keys leads to; a number is an index of a list. It returns nil if there is nothing.
+// at returns the content at a path of keys, in which a number is an index of a list. Without content it returns nil.
 func (o object) at(path ...any) any {
 	var v any = map[string]any(o)
 	for _, step := range path {
@@ -69,7 +69,7 @@ func (o object) texts(path ...any) []string {
 	return texts
 }
 
-// objects are what a chart or an overlay consists of, by kind and name.
+// objects are the objects of a chart or an overlay, by kind and name.
 type objects map[string]object
 
 func (os objects) get(t *testing.T, key string) object {
@@ -81,7 +81,7 @@ func (os objects) get(t *testing.T, key string) object {
 	return o
 }
 
-// manifests returns all objects as YAML documents, those that others refer to first.
+// manifests returns all objects as YAML documents, with referenced ones first.
 func (os objects) manifests(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -112,7 +112,7 @@ func render(t *testing.T, values ...string) objects {
 	return parse(t, text)
 }
 
-// template runs helm template, with --debug's absence: the error is what a user sees.
+// template runs helm template without --debug: the error is a user's.
 func template(t *testing.T, values ...string) (string, error) {
 	t.Helper()
 	return run(t, tool(t, "helm"), append([]string{"template", release, chartDir, "--namespace", namespace}, files(t, values)...)...)
@@ -123,7 +123,7 @@ func files(t *testing.T, values []string) []string {
 	t.Helper()
 	var flags []string
 	for _, text := range values {
-		// Not t.TempDir, which has the test's name: Helm takes a comma in it for two files.
+		// Not t.TempDir, which has the test's name: Helm splits it at a comma.
 		file, err := os.CreateTemp("", "weir-values-*.yaml")
 		if err != nil {
 			t.Fatal(err)
@@ -176,13 +176,13 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// run runs a program and returns its standard output; the error has its standard error.
+// run runs a program and returns its standard output. The error has its standard error.
 func run(t *testing.T, program string, args ...string) (string, error) {
 	t.Helper()
 	var out, problems bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Stdout, cmd.Stderr = &out, &problems
-	// Nothing of the user's own Helm: repositories, plugins, cluster.
+	// Without the user's own Helm: repositories, plugins, cluster.
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir(), "KUBECONFIG=/dev/null")
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("%s: %w\n%s%s", filepath.Base(program), err, out.String(), problems.String())

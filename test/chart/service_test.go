@@ -18,20 +18,20 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// serviceLook is the time between two looks at a Service.
+// serviceLook is the time between two checks of a Service.
 const serviceLook = 20 * time.Millisecond
 
-// leadersService does for one Service what the controllers of Kubernetes do, none of which runs here, and sees where the
-// Service leads. Of a Service with a selector they keep Endpoints and an EndpointSlice with its ready pods; of one whose
-// selector was removed they keep both as they were (kubernetes/kubernetes#118376), and mirror the Endpoints.
+// leadersService plays Kubernetes' controllers for one Service, since none runs here, and records its endpoints. For a
+// Service with a selector they keep Endpoints and an EndpointSlice with its ready pods. After the removal of a selector
+// they keep both unchanged (kubernetes/kubernetes#118376), and mirror the Endpoints.
 type leadersService struct {
 	clients  *kubernetes.Clientset
 	ns, name string
 
 	mu      sync.Mutex
 	to      []string      // the addresses of all its slices, sorted
-	since   time.Time     // when it began to lead nowhere; zero: it leads somewhere
-	longest time.Duration // that it led nowhere
+	since   time.Time     // begin of the time without an endpoint; zero: it has one
+	longest time.Duration // longest time without an endpoint
 }
 
 func watchService(t *testing.T, env *kubeenv.Env, ns, name string) *leadersService {
@@ -57,14 +57,14 @@ func watchService(t *testing.T, env *kubeenv.Env, ns, name string) *leadersServi
 	return s
 }
 
-// leadsTo returns the addresses to which the Service leads.
+// leadsTo returns the Service's endpoints.
 func (s *leadersService) leadsTo() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.to)
 }
 
-// counts returns the longest time for which the Service led nowhere, and begins to count anew.
+// counts returns the longest time without an endpoint, and restarts the count.
 func (s *leadersService) counts() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *leadersService) counts() time.Duration {
 	return longest
 }
 
-// look sees where the Service leads.
+// look reads the Service's endpoints.
 func (s *leadersService) look(ctx context.Context) {
 	list, err := s.clients.DiscoveryV1().EndpointSlices(s.ns).List(ctx, metav1.ListOptions{
 		LabelSelector: discoveryv1.LabelServiceName + "=" + s.name,
@@ -104,7 +104,7 @@ func (s *leadersService) look(ctx context.Context) {
 	}
 }
 
-// control does what the controllers do.
+// control plays the controllers.
 func (s *leadersService) control(ctx context.Context) error {
 	core := s.clients.CoreV1()
 	service, err := core.Services(s.ns).Get(ctx, s.name, metav1.GetOptions{})
@@ -171,7 +171,7 @@ func (s *leadersService) putEndpoints(ctx context.Context, addresses []string) e
 	return err
 }
 
-// putSlice keeps a controller's slice; none is made without an address.
+// putSlice keeps a controller's slice. Without an address there is none.
 func (s *leadersService) putSlice(ctx context.Context, controller string, addresses []string) error {
 	client := s.clients.DiscoveryV1().EndpointSlices(s.ns)
 	name := s.name + "-" + controller

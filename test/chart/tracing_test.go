@@ -7,7 +7,7 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// The values of tracing reach epp as the variables of OpenTelemetry, with which it starts. Without them it has none.
+// The values of tracing become the variables of OpenTelemetry, with which epp starts. Without them it has none.
 func TestTracing(t *testing.T) {
 	variables := func(values string) map[string]string {
 		found := map[string]string{}

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// Faults of a gateway and too many requests: with a real replica each makes the alert fire that is for it.
+// With a real replica, faults of a gateway and too many requests make their own alerts fire.
 func TestAlertsOfTraffic(t *testing.T) {
 	env := cluster(t)
 	ns := env.Namespace(t)
@@ -41,7 +41,7 @@ func TestAlertsOfTraffic(t *testing.T) {
 	gateway.begin(envoystream.First("m")).answered("")
 	d.fires("nothing", `weir_requests_total\{outcome="dispatched",pool="llama"\} 1`)
 
-	// As many as Envoy opens with its default circuit breaker.
+	// The limit of Envoy's default circuit breaker.
 	var open []*ask
 	for range 1024 {
 		open = append(open, gateway.begin(envoystream.First("m")))
@@ -89,7 +89,7 @@ func TestAlertsOfTraffic(t *testing.T) {
 	}, "WeirRejecting")
 }
 
-// gateway opens streams as an Envoy before the replica would.
+// gateway opens streams like an Envoy before the replica.
 type gateway struct {
 	d    *deployed
 	conn *grpc.ClientConn
@@ -123,8 +123,8 @@ func (g *gateway) begin(first *extprocv3.ProcessingRequest) *ask {
 	return &ask{g.d.t, stream, cancel}
 }
 
-// answered has the request granted, and then answered by an endpoint, as Envoy says it in the metadata of the answer's
-// headers; "" is the endpoint that Weir picked. Its usage comes with its trailers.
+// answered gets the request granted, and then answered by an endpoint, named in Envoy's form in the metadata of the
+// answer's headers; "" is the endpoint that Weir picked. Its usage comes with its trailers.
 func (a *ask) answered(address string) {
 	a.t.Helper()
 	a.answeredBy(address, true)
@@ -152,7 +152,7 @@ func (a *ask) answeredBy(address string, usage bool) {
 	a.replied()
 }
 
-// tellUsage ends an answer with what Envoy has read in it.
+// tellUsage ends an answer with the usage that Envoy has read in it.
 func (a *ask) tellUsage() {
 	a.t.Helper()
 	if _, err := a.stream.Recv(); err != nil {
@@ -204,8 +204,8 @@ func (d *deployed) value(series string) float64 {
 	return 0
 }
 
-// firesAgain lets a fault happen twice, each of which raises a counter, and checks that exactly these alerts would fire if
-// it went on like that, once a minute.
+// firesAgain causes a fault twice, each of which raises a counter, and checks that exactly these alerts would fire if
+// it went on once a minute.
 func (d *deployed) firesAgain(what, counter string, fault func(), want ...string) {
 	d.t.Helper()
 	once := func() string {
@@ -222,7 +222,7 @@ func (d *deployed) firesAgain(what, counter string, fault func(), want ...string
 	firing(d.t, what, growing(d.t, once(), once()), want...)
 }
 
-// growing returns the samples of two scrapes as series that go on to grow as they did in between.
+// growing returns the samples of two scrapes as series that continue their growth.
 func growing(t *testing.T, before, after string) string {
 	t.Helper()
 	old := map[string]float64{}
@@ -251,8 +251,8 @@ func growing(t *testing.T, before, after string) string {
 	return all.String()
 }
 
-// Prometheus reads from a real Envoy with the rendered configuration, which cannot reach Weir, by the port that the
-// PodMonitor names that requests go past Weir.
+// A real Envoy with the rendered configuration cannot reach Weir. Prometheus reads its bypassing requests at the port
+// named by the PodMonitor.
 func TestAlertOfRequestsPastWeir(t *testing.T) {
 	for _, mode := range []string{"sidecar", "standalone"} {
 		t.Run(mode, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/internal/doctor"
 )
 
-// `weir doctor` finds nothing in the Envoy that the chart renders, in any mode, beside the Weir that it renders.
+// `weir doctor` finds nothing in the chart's rendered Envoy, in any mode, beside the rendered Weir.
 func TestRenderedEnvoyHasNoTraps(t *testing.T) {
 	document, err := config.Profile(config.DefaultProfile)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// labelled is the file with the objects of the chart whose leader had a label.
+// labelled is the file with the objects of the earlier chart, whose leader had a label.
 const labelled = "testdata/labelled.yaml"
 
-// upgrade is a release that Helm installs, and where its Service leads.
+// upgrade is a release of Helm's, with the endpoints of its Service.
 type upgrade struct {
 	t          *testing.T
 	env        *kubeenv.Env
@@ -34,7 +34,7 @@ type upgrade struct {
 // shortWindow are values with a drain window that a test can wait for.
 const shortWindow = minimal + "config: { requestQueueController: { drainWindow: 10s } }\n"
 
-// newUpgrade has the chart whose leader had a label installed, and makes the pod of its leader.
+// newUpgrade installs the earlier chart, whose leader had a label, and makes the pod of its leader.
 func newUpgrade(t *testing.T, install func(*upgrade)) (u *upgrade, old *corev1.Pod) {
 	t.Helper()
 	env := cluster(t)
@@ -51,7 +51,7 @@ func newUpgrade(t *testing.T, install func(*upgrade)) (u *upgrade, old *corev1.P
 // byHelm installs that chart with Helm.
 func byHelm(u *upgrade) { u.helm("install", release, labelledChart(u.t)) }
 
-// labelledChart returns a chart that makes the objects of the file.
+// labelledChart returns a chart with the objects of the file.
 func labelledChart(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -96,7 +96,7 @@ func (u *upgrade) presentWith(values string, more ...string) {
 	u.helm(append(append([]string{"upgrade", release, chartDir}, files(u.t, []string{values})...), more...)...)
 }
 
-// selector returns what the Service selects.
+// selector returns the Service's selector.
 func (u *upgrade) selector() map[string]string {
 	u.t.Helper()
 	service, err := u.env.Clients().CoreV1().Services(u.ns).Get(u.t.Context(), "llama-weir", metav1.GetOptions{})
@@ -117,7 +117,7 @@ func (u *upgrade) leadsTo(addresses ...string) {
 	})
 }
 
-// neverEmpty checks that the Service led nowhere for no longer than is promised, since it was asked last.
+// neverEmpty checks that the Service had no endpoint for at most the promised time since the last check.
 func (u *upgrade) neverEmpty(most time.Duration, when string) {
 	u.t.Helper()
 	time.Sleep(5 * serviceLook)
@@ -128,7 +128,7 @@ func (u *upgrade) neverEmpty(most time.Duration, when string) {
 	}
 }
 
-// labelledLeader makes what the cluster sees of a leader of that chart: a ready pod with the label, and the Lease.
+// labelledLeader makes that chart's leader in the cluster's view: a ready pod with the label, and the Lease.
 func (u *upgrade) labelledLeader(name, ip string) *corev1.Pod {
 	u.t.Helper()
 	pods := u.env.Clients().CoreV1().Pods(u.ns)
@@ -202,7 +202,7 @@ func (u *upgrade) gone(name string) {
 	}
 }
 
-// label puts the label of the former chart on a pod, as docs/upgrade.md says for a rollback.
+// label puts the label of the earlier chart on a pod, by docs/upgrade.md for a rollback.
 func (u *upgrade) label(pod string) {
 	u.t.Helper()
 	patch := []byte(`{"metadata":{"labels":{"weir.dev/leader":"true"}}}`)
@@ -212,8 +212,8 @@ func (u *upgrade) label(pod string) {
 	}
 }
 
-// A release whose leader had a label is upgraded by Helm, twice as docs/upgrade.md says, upgraded again in every way that
-// Helm has, and rolled back: the Service leads to a leader all the time, and to no pod that is gone. Only Helm's
+// Helm upgrades a release whose leader had a label, twice as docs/upgrade.md says, then again in every way that Helm
+// has, and rolls it back. The Service leads to a leader all the time, and never to a pod that is gone. Only Helm's
 // --force-replace empties the EndpointSlice, for a retry period.
 func TestUpgradeFromALabelledLeader(t *testing.T) {
 	const period = 2 * time.Second // the chart's retryPeriod
@@ -248,7 +248,7 @@ func TestUpgradeFromALabelledLeader(t *testing.T) {
 	u.leadsTo(podIP(first.ip))
 	u.neverEmpty(period+4*time.Second, "helm upgrade --force-replace")
 
-	// Rollback. The former chart's Service selects the leader by its label again, which nobody has.
+	// Rollback. The earlier chart's Service selects the leader by its label again, which no pod has.
 	u.label(first.pod.Name)
 	u.helm("rollback", release, "1")
 	if u.selector()["weir.dev/leader"] != "true" {
@@ -264,7 +264,7 @@ func TestUpgradeFromALabelledLeader(t *testing.T) {
 	}
 	u.gone(first.pod.Name)
 	u.leadsTo(again.Status.PodIP)
-	u.neverEmpty(5*time.Second, "the rollback") // what the controller of Kubernetes takes
+	u.neverEmpty(5*time.Second, "the rollback") // the time of Kubernetes' controller
 	slices, err := u.env.Clients().DiscoveryV1().EndpointSlices(u.ns).List(t.Context(), metav1.ListOptions{
 		LabelSelector: "endpointslice.kubernetes.io/managed-by=weir.dev",
 	})
@@ -282,8 +282,8 @@ func TestUpgradeFromALabelledLeader(t *testing.T) {
 	u.neverEmpty(0, "the upgrade after the rollback")
 }
 
-// Other tools than Helm take the selector away at once. Kubernetes keeps what it has made of it, with the address of the old
-// leader, until it is deleted as docs/upgrade.md says; the new leader is there beside it all the time.
+// Tools other than Helm remove the selector at once. Kubernetes keeps its slice, with the address of the old leader,
+// until it is deleted by docs/upgrade.md. The new leader is there beside it all the time.
 func TestUpgradeWithoutHelm(t *testing.T) {
 	for name, how := range map[string][]string{
 		"kubectl apply": nil, "kubectl apply on the server's side": {"--server-side", "--force-conflicts"},
@@ -319,7 +319,7 @@ func TestUpgradeWithoutHelm(t *testing.T) {
 	}
 }
 
-// A rollback without the label leaves the Service empty until a replica of the former chart leads: what the page says.
+// A rollback without the label leaves the Service empty until a replica of the earlier chart leads, as the page says.
 func TestRollbackWithoutTheLabel(t *testing.T) {
 	u, old := newUpgrade(t, byHelm)
 	u.present()
@@ -329,7 +329,7 @@ func TestRollbackWithoutTheLabel(t *testing.T) {
 	u.leadsTo(podIP(first.ip))
 	u.helm("rollback", release, "1")
 	u.leadsTo()
-	u.label(first.pod.Name) // too late, and it helps all the same
+	u.label(first.pod.Name) // too late, and it still helps
 	u.leadsTo(podIP(first.ip))
 	if status := first.serving("readiness")(); status != nil {
 		t.Error(status)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// epp accepts the flags and the configuration of every combination, as epp --validate says.
+// epp --validate accepts the flags and the configuration of every combination.
 func TestEppValidatesTheChart(t *testing.T) {
 	for name, values := range matrix {
 		all := render(t, values)
@@ -30,8 +30,8 @@ func TestEppValidatesTheChart(t *testing.T) {
 	}
 }
 
-// Releases whose names are alike up to a point, or have a dot, have objects of their own, with names that the apiserver
-// takes; and no two namespaces and releases share a cluster role.
+// Releases with similar names up to a point, or with a dot, have their own objects, with valid names. No two namespaces
+// and releases share a cluster role.
 func TestNamesOfReleases(t *testing.T) {
 	seen := map[string]string{}
 	long := strings.Repeat("a", 52)
@@ -70,8 +70,8 @@ func TestNamesOfReleases(t *testing.T) {
 	}
 }
 
-// The chart's InferencePool is one in clusters with the definitions that GIE has published since 1.0: those before 1.4 have no
-// appProtocol, and say so where the value is not the default.
+// The chart's InferencePool is valid with all of GIE's definitions since 1.0. Those before 1.4 have no appProtocol, and
+// reject a value other than the default.
 func TestPublishedDefinitionsOfPools(t *testing.T) {
 	env := kubeenv.Start(t)
 	for _, gie := range []struct {
@@ -91,7 +91,7 @@ func TestPublishedDefinitionsOfPools(t *testing.T) {
 			delete(pool[""]["metadata"].(map[string]any), "namespace")
 			return env.DryRun(t.Context(), ns, pool.manifests(t))
 		}
-		// The apiserver may take some moments to check objects by a definition that has changed.
+		// The apiserver may take some moments to use a changed definition.
 		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 			plain, err := try(minimal), try("pool: { matchLabels: { app: llama }, appProtocol: kubernetes.io/h2c }\n")
 			if plain == nil && gie.protocol && err == nil {

@@ -15,15 +15,15 @@ import (
 
 const (
 	chartDir = "../../charts/weir"
-	// tableBegin is the line of the chart's README after which its table of values begins.
+	// tableBegin is the line before the table of values in the chart's README.
 	tableBegin = "<!-- values -->\n"
 )
 
 // value is a documented key of values.yaml.
 type value struct{ path, fallback, meaning string }
 
-// documentedValues returns every value of values.yaml with a comment of its own, in its order. A key without one must
-// be a mapping whose keys have them.
+// documentedValues returns every value of values.yaml with a comment, in order. A key without one must be a mapping
+// whose keys have them.
 func documentedValues(t *testing.T) []value {
 	t.Helper()
 	var doc yaml.Node
@@ -85,7 +85,7 @@ func TestValuesTable(t *testing.T) {
 	golden.Check(t, chartDir+"/README.md", head+tableBegin+table.String())
 }
 
-// schema is what is read of values.schema.json.
+// schema has the fields read from values.schema.json.
 type schema struct {
 	Type, Pattern        string
 	Enum                 []string
@@ -96,8 +96,8 @@ type schema struct {
 	Items                *schema
 }
 
-// The schema has each key of values.yaml with a type, and no other: an unknown key is an error, and so is one that is
-// taken away.
+// The schema has each key of values.yaml with a type, and no other: an unknown key is an error, and so is a removed
+// one.
 func TestSchemaIsOfTheValues(t *testing.T) {
 	var s schema
 	if err := json.Unmarshal([]byte(readFile(t, chartDir+"/values.schema.json")), &s); err != nil {
@@ -111,7 +111,7 @@ func TestSchemaIsOfTheValues(t *testing.T) {
 	s.holds(t, "", values)
 }
 
-// free are the values that are an object of Kubernetes' or of Weir's, and documented and checked there.
+// free are the values that are objects of Kubernetes' or of Weir's, documented and checked there.
 var free = []string{
 	"affinity", "autoscaling.behavior", "config", "podSecurityContext", "securityContext", "resources.requests",
 	"resources.limits", "resources.claims", "envoy.resources.requests", "envoy.resources.limits", "envoy.resources.claims",
