@@ -125,8 +125,8 @@ type RequestQueueController struct {
 	// Keep requests from endpoints whose engine fails (circuits): a failure (500, 502, 503, 504, or a reset) holds its
 	// place, for its flow's cap too, for 100 ms or an eighth of the usual time; after 8 failures in 16 answers the endpoint
 	// gets no request for 1 to 30 s, and then one as a trial; after 8 requests in a row that Envoy served elsewhere, none
-	// for 30 s; 429 with Retry-After closes it for that time, up to 30 s. Never more than half of the endpoints, nor the
-	// last one that a request may use.
+	// for 30 s; 429 with Retry-After to two tenants closes it for that time, up to 30 s (to one tenant only while no other
+	// has requests). Never more than half of the endpoints, nor the last one that a request may use.
 	//
 	// Default: The proposal has nothing like it.
 	Circuits bool `yaml:"circuits" default:"false" sets:"controller.Circuits"`

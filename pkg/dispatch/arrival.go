@@ -61,6 +61,7 @@ func (m *Machine) admit(w *Waiter) {
 	}
 	w.queued.Lane = m.laneOf(w)
 	if m.shut.Len() > 0 {
+		m.arrivesBeside(w)
 		m.relent(w)
 	}
 	m.countWaiter(w)

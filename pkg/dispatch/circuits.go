@@ -15,7 +15,8 @@ import (
 //   - A failure continues to hold its slot for a while, as if the request had run normally.
 //   - An engine with failures for half of its last answers gets nothing until its circuit permits a trial
 //     (stock.Circuit).
-//   - A 429 with Retry-After closes the room at its endpoint for that time, up to mostRetryAfter.
+//   - A 429 with Retry-After to two tenants, or to one without others, closes the room at its endpoint for that time, up
+//     to mostRetryAfter.
 //   - If Envoy skipped an endpoint for its last passes requests, and other endpoints answered them well, the endpoint
 //     gets nothing for 30 s, and then one request as a trial (ADR 0207). Envoy does not know it, or cannot connect to
 //     it.
@@ -45,7 +46,7 @@ type Answer struct {
 type failing struct {
 	endpoint Endpoint
 	circuit  stock.Circuit
-	busy     time.Time    // until then it wants no request
+	asked    timeAsked    // by its Retry-After
 	held     []heldPlace  // in no order
 	passed   int          // requests in a row that Envoy served elsewhere
 	since    time.Time    // when the first of these was sent
@@ -75,10 +76,10 @@ func (l *oldestLease) Key() heap.Key {
 func (l *oldestLease) Handle() *int32 { return &l.ageNumber }
 
 // shut reports whether the endpoint gets no request now, and failed whether it gets none, or one as a trial.
-func (f *failing) shut(now time.Time) bool { return f.circuit.Shut() || now.Before(f.busy) }
+func (f *failing) shut(now time.Time) bool { return f.circuit.Shut() || now.Before(f.asked.busy) }
 
 func (f *failing) failed(now time.Time) bool {
-	return f.circuit.State() != stock.CircuitClosed || now.Before(f.busy)
+	return f.circuit.State() != stock.CircuitClosed || now.Before(f.asked.busy)
 }
 
 // answered is a ring of a tenant's last answers: their endpoints, and whether they were failures.
@@ -186,10 +187,8 @@ func (m *Machine) judge(w *Waiter, t *tenant, a Answer) {
 		f.circuit.Open(m.now)
 	}
 	switch {
-	case failure == stock.HalfFailure && a.RetryAfter > 0 && m.mayShut(e):
-		if until := m.now.Add(min(a.RetryAfter, mostRetryAfter)); until.After(f.busy) {
-			f.busy = until
-		}
+	case failure == stock.HalfFailure && a.RetryAfter > 0:
+		m.askedFor(f, t, a.RetryAfter)
 	case failure == stock.FullFailure && !f.shut(m.now):
 		if _, failures := t.answers.elsewhere(e); failures <= fewFailures {
 			m.hold(f, t, m.now.Add(max(leastHold, f.service/holdPart)), max(1, bounds.Requests.Upper.Ceil()/holdPart))
@@ -355,7 +354,7 @@ func (m *Machine) relentIn(n *laneNote, w *Waiter) {
 // unshut reopens an endpoint.
 func (m *Machine) unshut(f *failing) {
 	f.circuit.Close()
-	f.busy = time.Time{}
+	f.asked = timeAsked{}
 	m.remind(f)
 	m.withhold(f)
 }
@@ -379,8 +378,8 @@ func (m *Machine) remind(f *failing) {
 	if f.circuit.Shut() {
 		sooner(f.circuit.Until())
 	}
-	if !f.busy.IsZero() {
-		sooner(f.busy)
+	if !f.asked.busy.IsZero() {
+		sooner(f.asked.busy)
 	}
 	for _, h := range f.held {
 		sooner(h.until)
@@ -406,8 +405,8 @@ func (m *Machine) mend() {
 	for n := m.mends.Len(); n > 0 && m.mends.Len() > 0 && m.untilMended(m.now) <= 0; n-- { // once for each, even at the end of time
 		f := m.mends.Min()
 		f.circuit.Advance(m.now)
-		if !m.now.Before(f.busy) {
-			f.busy = time.Time{}
+		if !m.now.Before(f.asked.busy) {
+			f.asked.busy, f.asked.alone = time.Time{}, false
 		}
 		m.letGo(f, false)
 		m.remind(f)

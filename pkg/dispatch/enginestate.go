@@ -26,7 +26,7 @@ type EngineState struct {
 func (m *Machine) Engines(now time.Time, some []EngineState) []EngineState {
 	for _, f := range m.inOrderOfEndpoints() {
 		s := EngineState{
-			Endpoint: f.endpoint, Busy: now.Before(f.busy), Withheld: f.withheld, Answers: f.answers, Service: f.service,
+			Endpoint: f.endpoint, Busy: now.Before(f.asked.busy), Withheld: f.withheld, Answers: f.answers, Service: f.service,
 		}
 		circuit := f.circuit
 		circuit.Advance(now) // the machine does so at its next event

@@ -139,13 +139,28 @@ func TestOneEngineFails(t *testing.T) {
 	}
 }
 
-// A tenant whose requests fail everywhere never opens a circuit, and no request of others fails.
+// A tenant whose requests fail everywhere, or that the engines alone limit (429 with Retry-After), never shuts an engine,
+// and no request of others fails.
 // TestATenantThatFailsEverywhereCostsOthersLittle of pkg/dispatch measures its small effect on others, without a
 // processor's influence.
 func TestATenantThatFailsEverywhere(t *testing.T) {
 	t.Parallel()
+	for _, status := range []int{http.StatusInternalServerError, http.StatusTooManyRequests} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			shutsNothing(t, status)
+		})
+	}
+}
+
+// shutsNothing is TestATenantThatFailsEverywhere for the status of the bad tenant's answers.
+func shutsNothing(t *testing.T, status int) {
+	t.Helper()
 	engine := modelsim.Fixed(8, 100*time.Millisecond)
-	engine.Quirk = modelsim.Quirk{Match: func(r *http.Request) bool { return r.Header.Get("x-tenant") == "bad" }, Status: 500}
+	engine.Quirk = modelsim.Quirk{
+		Match:  func(r *http.Request) bool { return r.Header.Get("x-tenant") == "bad" },
+		Status: status, Header: http.Header{"Retry-After": {"30"}},
+	}
 	s := start(t, setup{
 		models: []modelsim.Config{engine, engine}, file: true,
 		config: "profile: recommended\nscheduling: { affinity: off }\n" + byTenant + "requestQueueController: { slotsPerBackend: 8 }\n",
