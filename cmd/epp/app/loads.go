@@ -142,7 +142,8 @@ func newLoadMetrics(p *Pool) *loadMetrics {
 		kvs:      desc("kv_usage", "The used share of an endpoint's KV cache, by its newest metrics."),
 		answers: prometheus.NewDesc("weir_endpoint_answers_total", "Answers of an endpoint by the class of their status, with requestQueueController.circuits.",
 			[]string{"endpoint", "class"}, nil),
-		circuit: desc("circuit_open", "1 while an endpoint gets no request, or only one as a trial, because its engine fails or has answered 429 with Retry-After."),
+		circuit: desc("circuit_open", "1 while an endpoint gets no request, or only one as a trial, because its engine fails or has answered 429 with Retry-After, "+
+			"or Envoy has served eight of its requests in a row elsewhere."),
 		service: desc("service_seconds", "Mean time from dispatch to end of an endpoint's successful requests; the last eight count most."),
 		oldest:  desc("oldest_seconds", "Time since the oldest request in flight at an endpoint was dispatched; 0 without one."),
 		unread:  desc("unread_tokens", "Uncached tokens of prompts that an endpoint still has to read, for streams whose first token Weir will see."),

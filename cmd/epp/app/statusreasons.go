@@ -36,7 +36,8 @@ func (a *App) reasons(d *status.Document, now time.Time) (reasons []status.Reaso
 		}
 	}
 	add(p.ReadyEngines > 0 && len(down) > 0, "engines-down", "%d of %d engines are not ready: %s", len(down), p.Engines, few(down))
-	add(len(open) > 0, "circuits-open", "%d of %d engines fail, and get no requests but single trials: %s", len(open), p.Engines, few(open))
+	add(len(open) > 0, "circuits-open", "%d of %d engines fail, or Envoy does not reach them, and get no requests but single trials: %s",
+		len(open), p.Engines, few(open))
 	add(p.QueueCapacity > 0 && p.Waiting >= p.QueueCapacity, "queue-full", "the queue is full: %d of %d wait", p.Waiting, p.QueueCapacity)
 	if r := a.pool.endings.since(a.pool.outcomes(now)); r.tooOften() {
 		add(true, "rejecting", "%.0f%% of the requests of the last %v were rejected, most of them with %s (%.0f%%)",
