@@ -23,8 +23,8 @@ func resourceOf(group, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1alpha2", Resource: resource}
 }
 
-// A resource that cannot be used says so in its status, once, and says it when it can be: one condition of its own beside
-// those of others.
+// A resource that cannot be used has a status that says so, once, and another when it can be: one condition of Weir's
+// own beside those of others.
 func TestResourcesSayWhetherTheyAreInUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -88,7 +88,7 @@ spec: {modelName: talk, poolRef: {name: chat}}
 	}
 }
 
-// Where somebody else owns the condition Accepted, Weir leaves it to him.
+// If another writer owns the condition Accepted, Weir does not change it.
 func TestConditionsOfOthersStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -106,7 +106,8 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	e.wantRows(soon, "objective theirs | priority 3 | InferenceObjective/theirs")
 }
 
-// Without the permission to write statuses, Weir goes on and says what it lacks; once it is given, it writes them.
+// Without the permission to write statuses, Weir goes on and names the missing permission. Once it is given, it writes
+// them.
 func TestStatusesWantPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -18,10 +18,10 @@ import (
 	"github.com/weir-epp/weir/internal/kubeapi"
 )
 
-// These tests state what the definitions of the ecosystem are. They hold for Weir's own, and for the published ones
-// with UPSTREAM_CRDS=DIR: so an object that one takes means the same to the other.
+// These tests state the contents of the ecosystem's definitions. They hold for Weir's own, and for the published ones
+// with UPSTREAM_CRDS=DIR: so an object valid for one means the same to the other.
 
-// kinds are those that Weir reads: all namespaced, each with a status of its own.
+// kinds are those that Weir reads: all namespaced, each with its own status.
 var kinds = []struct {
 	group, version, kind string
 	shortNames, columns  []any
@@ -56,7 +56,7 @@ var kinds = []struct {
 
 const age = "Age .metadata.creationTimestamp"
 
-// resource returns the plural, by which clients and Roles call the objects of a kind.
+// resource returns the plural, the name of a kind's objects for clients and Roles.
 func resource(group, version, kind string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: strings.ToLower(kind) + "s"}
 }
@@ -102,7 +102,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// samples are objects with every field that Weir knows, as the apiserver gives them back, defaults included.
+// samples are objects with every field that Weir knows, in the apiserver's form, defaults included.
 var samples = map[string]struct {
 	given, added string
 	into         func() any
@@ -170,7 +170,8 @@ var samples = map[string]struct {
 	},
 }
 
-// An object with all that Weir knows is taken as it is, but for defaults, and Weir's types lose nothing of it.
+// An object with all fields that Weir knows is accepted unchanged, except for defaults, and Weir's types lose nothing
+// of it.
 func TestObjectsOfTheEcosystem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -224,7 +225,7 @@ func spec(t *testing.T, object map[string]any) string {
 	return string(text)
 }
 
-// Objects that nobody could use are refused, by the name of the field.
+// Unusable objects are refused, with the name of the field.
 func TestObjectsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -292,8 +293,8 @@ func TestObjectsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Every kind has a status of its own: whoever may write the one may not write the other. Conditions are kept by type,
-// so that several writers do not overwrite each other's.
+// Every kind has its own status: a writer of the spec need not be a writer of the status. Conditions are merged by
+// type, so that several writers do not overwrite each other's.
 func TestStatusIsApart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -336,8 +337,8 @@ func condition(kind string) map[string]any {
 	}
 }
 
-// writeStatus applies a status for a writer and returns the status that the object has then. It checks that the status
-// cannot come by way of the object itself.
+// writeStatus applies a status for a writer and returns the resulting status. It checks that the status cannot come
+// through the object itself.
 func (w *world) writeStatus(kind schema.GroupVersionResource, name, writer string, status map[string]any) string {
 	w.t.Helper()
 	client := w.env.Objects().Resource(kind).Namespace(w.namespace)

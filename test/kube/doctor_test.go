@@ -22,7 +22,7 @@ import (
 	"github.com/weir-epp/weir/internal/pki"
 )
 
-// elected is the Lease of an election that pod weir-0 has won.
+// elected is the Lease of an election won by pod weir-0.
 const elected = `
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -43,7 +43,7 @@ spec:
   - {name: v1alpha2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// doctor runs `weir doctor --kubernetes`, and returns the identifiers of its findings, its exit code, and all that it printed.
+// doctor runs `weir doctor --kubernetes`, and returns the identifiers of its findings, its exit code, and its output.
 func (w *world) doctor(kubeconfig string, flags ...string) (ids []string, code int, out string) {
 	w.t.Helper()
 	command := exec.CommandContext(w.t.Context(), binaries.Path(binaries.Weir), append([]string{
@@ -69,7 +69,7 @@ func (w *world) doctor(kubeconfig string, flags ...string) (ids []string, code i
 	return ids, command.ProcessState.ExitCode(), string(text)
 }
 
-// A cluster in order has no finding; each thing that Weir depends on is broken once, and is the one finding then.
+// A cluster without a fault has no finding. Each part that Weir needs is broken once, and is then the one finding.
 func TestDoctorOfACluster(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -110,7 +110,7 @@ func TestDoctorOfACluster(t *testing.T) {
 	want := func(what string, more []string, says string, ids ...string) {
 		t.Helper()
 		code := min(len(ids), 1)
-		// The apiserver knows a change of roles and definitions a moment after it was made.
+		// The apiserver applies a change of roles and definitions a moment later.
 		expect.Eventually(t, what, func() error {
 			got, exit, out := w.doctor(admin, slices.Concat(all, more)...)
 			if !slices.Equal(got, ids) || exit != code || !strings.Contains(out, says) {
@@ -135,7 +135,7 @@ func TestDoctorOfACluster(t *testing.T) {
 	want("no pod is ready", nil, "none is ready", "pool-pods")
 	w.remove("engine", 0)
 	want("no pod", nil, "matches no pod", "pool-pods")
-	want("no pool", []string{"--pool-name=none"}, "there is none in namespace", "pool-pods", "leader-slice") // nobody holds its Lease
+	want("no pool", []string{"--pool-name=none"}, "there is none in namespace", "pool-pods", "leader-slice") // its Lease has no holder
 	w.pod("engine", "127.0.3.1", true)
 
 	leader("weir-1")
@@ -153,7 +153,7 @@ func TestDoctorOfACluster(t *testing.T) {
 	want("the certificate is nearly over", nil, "nine tenths", "certificate")
 	want("no certificate", []string{"--certificate-secret=none"}, "there is none", "certificate")
 
-	// Weir's own account may ask most of it.
+	// Weir's own account may read most of it.
 	own := w.env.Kubeconfig(t, w.env.As(t, w.namespace, "weir"), w.namespace)
 	got, code, out := w.doctor(own, "--secure-serving=false", "--ha-enable-leader-election", "--leader-endpoint-slice=weir")
 	if len(got) != 0 || code != 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// A leader that ends has long answers in flight. While it drains it goes on telling of them, so the next leader counts
-// them beyond the takeover window, and lets as many requests go as answers have ended.
+// A leader that ends has long answers in flight. While it drains it still reports them, so the next leader counts them
+// beyond the takeover window, and dispatches as many requests as answers have ended.
 func TestLeaderThatDrainsIsCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,7 +42,7 @@ func TestLeaderThatDrainsIsCounted(t *testing.T) {
 		waiting = append(waiting, second.send("chat"))
 		second.wantQueued(i + 1) // so that they wait in this order
 	}
-	w.status("a", "10.0.0.1", false) // it comes back with what is in flight there
+	w.status("a", "10.0.0.1", false) // it returns with its requests in flight
 	second.want("10.0.0.1:8000 (not ready)")
 	second.wantMetric(foreign, 0)
 	w.status("a", "10.0.0.1", true)
@@ -75,8 +75,8 @@ func TestLeaderThatDrainsIsCounted(t *testing.T) {
 	}
 }
 
-// A leader that ends stays ready beside its successor for minDrain, so that a proxy that asks each replica sees the next one
-// before it loses the last one.
+// An ending leader stays ready beside its successor for minDrain, so that a proxy that checks each replica sees the
+// next one before it loses the last one.
 func TestLeaderThatEndsIsReadyBesideItsSuccessor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,7 +96,7 @@ func TestLeaderThatEndsIsReadyBesideItsSuccessor(t *testing.T) {
 	for first.serving("readiness") && first.serving("synced") && time.Since(led) < 2*least {
 		time.Sleep(20 * time.Millisecond)
 	}
-	if both := time.Since(led); both < least/2 || both > 3*least/2 { // what the test sees comes late on a busy machine
+	if both := time.Since(led); both < least/2 || both > 3*least/2 { // the test sees events late on a busy machine
 		t.Errorf("the last leader was ready for %v beside the next one, want %v", both, least)
 	}
 	second.leads(w)

@@ -25,7 +25,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// electing is what the role needs beside that of a single replica.
+// electing has the permissions beyond those of a single replica.
 const electing = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -52,7 +52,7 @@ type replica struct {
 	pod string
 }
 
-// replica starts an epp in a pod, which is made if it is not there yet: a second process of it is a restarted container.
+// replica starts an epp in a pod, which is made if it is missing: a second process in it is a restarted container.
 func (w *world) replica(pod string, flags ...string) *replica {
 	w.t.Helper()
 	pods := w.env.Clients().CoreV1().Pods(w.namespace)
@@ -73,7 +73,7 @@ func (w *world) replica(pod string, flags ...string) *replica {
 // appWeir makes a pod one of Weir's.
 func appWeir(p *corev1.Pod) { p.Labels = map[string]string{"app": "weir"} }
 
-// published lists the pods that the Service of the leader leads to.
+// published lists the pods behind the leader's Service.
 func (w *world) published() string {
 	w.t.Helper()
 	slice, err := w.env.Clients().DiscoveryV1().EndpointSlices(w.namespace).Get(w.t.Context(), "weir", metav1.GetOptions{})
@@ -87,7 +87,7 @@ func (w *world) published() string {
 	return strings.Join(names, " ")
 }
 
-// leads waits until a replica leads: it is ready, the Service leads to it alone, and its gauge says so.
+// leads waits until a replica leads: it is ready, the Service leads only to it, and its gauge says so.
 func (r *replica) leads(w *world) {
 	w.t.Helper()
 	expect.Eventually(w.t, r.pod+" leads", func() error {
@@ -111,8 +111,9 @@ func (r *replica) follows(w *world) {
 	})
 }
 
-// One of two replicas leads and is published; the other one follows, and serves what reaches it. At SIGTERM the Lease
-// changes hands with the default retry period of 2 s, long before it is over; a leader that was killed is followed when its Lease is over.
+// One of two replicas leads and is published. The other one follows, and serves requests that reach it. At SIGTERM the
+// Lease changes hands within the default retry period of 2 s, long before its end. After a kill, the next leader
+// follows at the end of the Lease.
 func TestElection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -155,14 +156,14 @@ func TestElection(t *testing.T) {
 	if took := time.Since(killed); took < 10*time.Second || took > 22*time.Second { // the second one's duration counts
 		t.Errorf("the third one leads %v after SIGKILL of a leader with a Lease of 15 s", took)
 	}
-	third.leads(w) // also of a node that is lost: nothing leads to the last one any more
+	third.leads(w) // also of a lost node: nothing leads to the last one any more
 	again := w.replica("weir-1", "--ha-enable-leader-election")
 	again.follows(w)
 	third.leads(w)
 }
 
-// behind starts an Envoy before several replicas, with a gRPC health check that asks each for readiness every 250 ms.
-// edit changes its configuration.
+// behind starts an Envoy before several replicas, with a gRPC health check of each one's readiness every 250 ms. edit
+// changes its configuration.
 func (es *engines) behind(config string, edit func(envoyrun.Bootstrap), replicas []*replica, ips ...string) *envoyrun.Envoy {
 	es.t.Helper()
 	var hosts []any
@@ -205,11 +206,11 @@ func (es *engines) behind(config string, edit func(envoyrun.Bootstrap), replicas
 	return envoy
 }
 
-// refusePlaceless lets answers go on when Weir dies, and requests that Weir has not placed be answered 503.
+// refusePlaceless lets answers go on when Weir dies, and answers 503 to requests that Weir has not placed.
 func refusePlaceless(b envoyrun.Bootstrap) {
 	filter := b.Filter(envoyrun.ExtProcFilter)
 	filter["failure_mode_allow"] = true
-	filter["route_cache_action"] = "CLEAR" // the route is chosen again, by the header that Weir sets
+	filter["route_cache_action"] = "CLEAR" // the route is chosen again, by Weir's header
 	delete(filter, "status_on_error")
 	host := envoyrun.Object(b.ConnectionManager(), "route_config", "virtual_hosts", 0)
 	routes := envoyrun.List(host, "routes")
@@ -229,14 +230,14 @@ func try(ctx context.Context, envoy *envoyrun.Envoy) int {
 		sentHeader, strconv.FormatInt(time.Now().UnixNano(), 10)).Status
 }
 
-// quick is an election that the tests need not wait for long.
+// quick is an election with short times for the tests.
 var quick = []string{
 	"--ha-enable-leader-election", "--leader-election-lease-duration=4s", "--leader-election-retry-period=500ms", "--probe-path=",
 }
 
-// The leader is killed under load, behind an Envoy that refuses what Weir does not place, and lets the answers go on
-// that run then. Once the follower is ready, and Envoy has asked, no request fails. From the kill on, more than the
-// bound run at the engines only by what the leader sent them after its last record, which nobody could know.
+// The leader is killed under load, behind an Envoy that refuses requests that Weir has not placed, and lets running
+// answers go on. Once the follower is ready, and Envoy has checked it, no request fails. From the kill on, the engines
+// run more than the bound only by the requests that the leader sent after its last record, which no replica could know.
 func TestLeaderKilledUnderLoad(t *testing.T) {
 	w := newWorld(t)
 	const (
@@ -244,14 +245,14 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 		bound   = 2 * 16 // of both engines
 		senders = 3 * bound
 	)
-	config := modelsim.Fixed(2*senders, service) // all that is sent runs at once
+	config := modelsim.Fixed(2*senders, service) // all requests run at once
 	config.Records, config.TagHeader = 10_000, sentHeader
 	pods := startEngines(t, config)
 	const one, two = "127.0.4.1", "127.0.4.2"
 	w.apply(role, electing, strings.ReplaceAll(pool, "number: 8000", fmt.Sprint("number: ", pods.port())))
 	w.pod("first", one, true)
 	w.pod("second", two, true)
-	flags := append([]string{ // with a window that is over when the test is, and longer than a request
+	flags := append([]string{ // a window that ends after the test, and is longer than a request
 		"--watermark-per-backend=16", "--lower-bound-per-backend=16", "--upper-bound-per-backend=16", "--takeover-window=6s",
 	}, quick...)
 	leader := w.replica("weir-0", flags...)
@@ -262,7 +263,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
-	var strict atomic.Bool // from now on nothing may fail
+	var strict atomic.Bool // from now on no request may fail
 	var served, failed, early atomic.Int64
 	for i := range senders {
 		clients.Go(func() {
@@ -305,7 +306,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 	if most := 4*time.Second + 500*time.Millisecond + 4*time.Second; took > most { // the Lease, a look, and a busy machine
 		t.Errorf("the follower was ready after %v, want at most %v", took, most)
 	}
-	time.Sleep(2 * time.Second) // Envoy asks every 250 ms
+	time.Sleep(2 * time.Second) // Envoy checks every 250 ms
 	before := served.Load()
 	strict.Store(true)
 	time.Sleep(5 * time.Second)
@@ -339,7 +340,7 @@ func TestLeaderKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// lastRecord returns when the record in a replica's Lease was written.
+// lastRecord returns the time of the record in a replica's Lease.
 func (w *world) lastRecord(lease string) time.Time {
 	w.t.Helper()
 	l, err := w.env.Clients().CoordinationV1().Leases(w.namespace).Get(w.t.Context(), lease, metav1.GetOptions{})
@@ -353,7 +354,7 @@ func (w *world) lastRecord(lease string) time.Time {
 	return record.Time
 }
 
-// running returns how many of the requests that engines saw were there at a time, and how many at once at most since then.
+// running returns the number of the requests at the engines at a time, and the largest number at once since then.
 func running(seen []modelsim.Record, since time.Time) (then, most int) {
 	type change struct {
 		at time.Time
@@ -383,9 +384,9 @@ func running(seen []modelsim.Record, since time.Time) (then, most int) {
 	return then, most
 }
 
-// A leader that is killed leaves its requests at the engines, whose answers go on: an Envoy that fails open does not cut
-// them off. The next leader counts them where they run: here one engine has its fill of them and gets nothing, and the
-// other one gets its own.
+// A killed leader leaves its requests at the engines, whose answers go on: an Envoy that fails open does not cut them
+// off. The next leader counts them at their engines: here one engine is full and gets nothing, and the other one gets
+// its own.
 func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -395,7 +396,7 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	w.apply(role, electing, strings.ReplaceAll(pool, "number: 8000", fmt.Sprint("number: ", pods.port())))
 	w.pod("first", one, true)
 	w.pod("second", two, false)
-	flags := append([]string{ // with a window in which next to nothing of a record falls during the test
+	flags := append([]string{ // a window in which a record hardly falls during the test
 		"--watermark-per-backend=4", "--lower-bound-per-backend=4", "--upper-bound-per-backend=4", "--takeover-window=1h",
 	}, quick...)
 	leader := w.replica("weir-0", flags...)
@@ -429,7 +430,7 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 		}
 		return nil
 	})
-	time.Sleep(2 * time.Second) // Envoy asks every 250 ms
+	time.Sleep(2 * time.Second) // Envoy checks every 250 ms
 	if n := running(); n != [2]int{4, 0} {
 		t.Fatalf("%v requests run at the engines when the follower is ready, want the 4 that the last leader sent", n)
 	}
@@ -445,8 +446,8 @@ func TestNextLeaderCountsWhatTheLastOneLeft(t *testing.T) {
 	}
 }
 
-// A container that is killed and restarted counts what its earlier process left; and when the records have fallen to
-// nothing, nothing is held back.
+// A killed and restarted container counts its earlier process's requests. When the records have fallen to zero, nothing
+// is held back.
 func TestRestartedContainerCountsWhatItLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// engines are model servers at addresses of 127.0.0.0/8 that stand for pods' IPs: all at one port, as the pods of a
-// pool are, each with its own slots and counters. Connections to other addresses of this machine are closed at once.
+// engines are model servers at addresses of 127.0.0.0/8 for pods' IPs: all at one port, like the pods of a pool, each
+// with its own slots and counters. Connections to other addresses of this machine are closed at once.
 type engines struct {
 	t        *testing.T
 	config   modelsim.Config
@@ -21,7 +21,7 @@ type engines struct {
 	servers map[netip.Addr]*engine
 }
 
-// engine is the part of the listener that one address has.
+// engine is the part of the listener for one address.
 type engine struct {
 	*modelsim.Server
 	address     net.Addr
@@ -30,7 +30,7 @@ type engine struct {
 	close       sync.Once
 }
 
-// startEngines returns engines of a configuration, without any address yet.
+// startEngines returns engines of a configuration, without an address yet.
 func startEngines(t *testing.T, config modelsim.Config) *engines {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "0.0.0.0:0")
@@ -75,7 +75,7 @@ func (es *engines) accept() {
 	}
 }
 
-// at returns the engine of an address, which starts when it is first asked for.
+// at returns the engine of an address, which starts at its first use.
 func (es *engines) at(ip string) *modelsim.Server {
 	es.t.Helper()
 	address, err := netip.ParseAddr(ip)
@@ -101,7 +101,7 @@ func (es *engines) at(ip string) *modelsim.Server {
 // port is the port of all engines, for the pool's targetPorts.
 func (es *engines) port() int { return es.listener.Addr().(*net.TCPAddr).Port }
 
-// addresses returns the engines at these IPs as Envoy knows them: all that Weir may pick.
+// addresses returns the engines at these IPs for Envoy: all that Weir may pick.
 func (es *engines) addresses(ips ...string) []string {
 	es.t.Helper()
 	var list []string

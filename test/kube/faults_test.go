@@ -24,7 +24,7 @@ type faulty struct {
 	asked  atomic.Int64                     // requests that the fault answered
 }
 
-// behindFaults returns a proxy, and a kubeconfig file by which epp reaches the apiserver through it.
+// behindFaults returns a proxy, and a kubeconfig file for epp to reach the apiserver through it.
 func (w *world) behindFaults() (f *faulty, kubeconfig string) {
 	w.t.Helper()
 	as := w.env.As(w.t, w.namespace, "weir")
@@ -54,7 +54,7 @@ func (w *world) behindFaults() (f *faulty, kubeconfig string) {
 	return f, w.env.Kubeconfig(w.t, as, w.namespace)
 }
 
-// begin makes the proxy answer with a fault from now on, also those who watch.
+// begin makes the proxy answer with a fault from now on, watches included.
 func (f *faulty) begin(fault http.HandlerFunc) {
 	f.asked.Store(0)
 	f.fault.Store(&fault)
@@ -64,7 +64,7 @@ func (f *faulty) begin(fault http.HandlerFunc) {
 // end makes the apiserver answer again.
 func (f *faulty) end() { f.fault.Store(nil) }
 
-// A permission that is taken away while Weir runs is noticed when it is next needed, and said by name; what is known stays.
+// A permission removed while Weir runs is reported at its next use, by name. Weir keeps its knowledge.
 func TestAPermissionIsTakenAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -90,8 +90,8 @@ func TestAPermissionIsTakenAway(t *testing.T) {
 	e.wantMetric(missing, 0)
 }
 
-// Whatever the apiserver, or something before it, answers for a while: the pods that are known stay, it is not asked as
-// fast as it can answer, and what has changed is known soon after it answers rightly.
+// For a while the apiserver, or a proxy before it, gives any faulty answer. The known pods stay, Weir's requests are
+// limited in rate, and changes arrive soon after the end of the fault.
 func TestFaultsOfTheApiserver(t *testing.T) {
 	t.Parallel()
 	text := func(status int, kind, body string) http.HandlerFunc {

@@ -13,12 +13,12 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// gone is how many pods come and go; the figure to show is 10,000, for which the apiserver needs two minutes.
+// gone is the number of pods that come and go. The figure to show is 10,000, for which the apiserver needs two minutes.
 var gone = flag.Int("kube.gone", 1_000, "how many pods come and go, in batches of 500")
 
-// After many pods came and went, each with a UID and an address of its own, and with requests that outlived some of them,
-// nothing of them is left: no endpoint, no request in flight, no series and no memory. TestNothingIsLeftOfPodsThatWent in
-// pkg/datastore/kube always has 10,000 of them.
+// Many pods come and go, each with its own UID and address, and with requests that outlive some of them. Afterwards
+// nothing of them is left: no endpoint, no request in flight, no series and no memory. TestNothingIsLeftOfPodsThatWent
+// in pkg/datastore/kube always has 10,000 of them.
 func TestNoTraceOfPodsThatWent(t *testing.T) {
 	const (
 		batch, outliving = 500, 3
@@ -36,7 +36,7 @@ func TestNoTraceOfPodsThatWent(t *testing.T) {
 			first := number
 			number += batch
 			w.inParallel(batch, func(ctx context.Context, i int) error {
-				name, n := fmt.Sprint("p", i), first+i // the name of one that went
+				name, n := fmt.Sprint("p", i), first+i // the name of a deleted pod
 				if err := w.createPod(ctx, name); err != nil {
 					return err
 				}
@@ -87,7 +87,7 @@ func TestNoTraceOfPodsThatWent(t *testing.T) {
 	}
 }
 
-// disconnected waits until epp has closed its idle connections. Where the network answers for any address, it has two
+// disconnected waits until epp has closed its idle connections. If the network answers for any address, it has two
 // goroutines for each pod whose metrics it read.
 func (e *epp) disconnected() {
 	e.t.Helper()

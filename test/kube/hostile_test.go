@@ -18,7 +18,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// restless does something again and again, as fast as the apiserver takes it, until the test ends or stop is called.
+// restless repeats a call, as fast as the apiserver accepts it, until the test ends or stop is called.
 func (w *world) restless(what func(ctx context.Context, i int) error) (stop func() (times int)) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -47,8 +47,8 @@ func (w *world) selects(ctx context.Context, label, value string) error {
 	return err
 }
 
-// Pods that have something new wrong with them all the time keep nobody else's problems from being told: a resource gets
-// its condition and its line in the log. And the apiserver gets few Events.
+// Pods with a constant stream of new errors do not keep the errors of other resources from being reported: a resource
+// gets its condition and its line in the log. The apiserver gets few Events.
 func TestNoisyPodsSilenceNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -105,7 +105,7 @@ func (w *world) wantEvent(kind, name, note string) {
 	})
 }
 
-// An object may have the longest name there is: it gets its Event all the same.
+// An object may have the longest possible name: it still gets its Event.
 func TestEventsOfLongNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -117,7 +117,8 @@ func TestEventsOfLongNames(t *testing.T) {
 	w.wantEvent("Pod", name, `"lots"`)
 }
 
-// A selector that changes all the time costs the apiserver little, and nobody his pods; when it rests, it counts.
+// A constantly changing selector costs the apiserver little, and no pool loses its pods. Once constant, it takes
+// effect.
 func TestASelectorThatNeverRests(t *testing.T) {
 	t.Parallel()
 	const labels = 100
@@ -159,8 +160,8 @@ func TestASelectorThatNeverRests(t *testing.T) {
 	e.want("10.0.0.2:8000")
 }
 
-// Whatever strangers write into Leases that have the pool's label, only what a replica could write counts, and requests
-// go on.
+// Of the foreign content of Leases with the pool's label, only a possible record of a replica counts, and requests go
+// on.
 func TestHostileRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -178,7 +179,7 @@ func TestHostileRecords(t *testing.T) {
 		"long":     `{"boot":"b","more":"` + strings.Repeat("x", 100000) + `"}`,
 		"keys":     fmt.Sprintf(`{"boot":"%s","total":1}`, strings.Repeat("b", 100)),
 		"empty":    "",
-		"others":   `{"boot":"b","total":3,"endpoints":{"somebody:8000":3}}`, // valid, and nothing of ours
+		"others":   `{"boot":"b","total":3,"endpoints":{"somebody:8000":3}}`, // valid, but not Weir's
 	}
 	for name, record := range records {
 		_, err := w.env.Clients().CoordinationV1().Leases(w.namespace).Create(t.Context(), &coordinationv1.Lease{
@@ -216,7 +217,7 @@ metadata:
 	}
 }
 
-// Slots that no server has, at as many ports as there may be, do not stop the pool; and it is a pool again without them.
+// Impossible slots, at the largest number of ports, do not stop the pool, and it is a pool again without them.
 func TestHugeSlots(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -226,7 +227,7 @@ func TestHugeSlots(t *testing.T) {
 	}
 	e := w.epp("--pool-name=chat")
 	e.ready(true)
-	e.wantMetric(`weir_watermark{pool="chat"}`, 40*1_000_000) // the most that counts of one endpoint
+	e.wantMetric(`weir_watermark{pool="chat"}`, 40*1_000_000) // the most that counts for one endpoint
 	for range 3 {
 		r := e.send("chat")
 		if got := r.granted(t); !strings.HasPrefix(got, "10.0.0.") {
@@ -240,8 +241,8 @@ func TestHugeSlots(t *testing.T) {
 	e.wantMetric(`weir_watermark{pool="chat"}`, 40)
 }
 
-// A valid record that claims more than a backend holds counts what that holds, in requests and in tokens, so that it is
-// over with the takeover window like that of a leader which was killed. What a replica of ours tells counts as it is.
+// A valid record beyond a backend's stock counts that stock, in requests and in tokens, so that it ends with the
+// takeover window like that of a killed leader. A record of Weir's own counts in full.
 func TestRecordsCloseNoPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -257,7 +258,7 @@ func TestRecordsCloseNoPool(t *testing.T) {
 	if err := os.WriteFile(config, []byte("apiVersion: weir.dev/v1alpha1\nkind: EndpointPickerConfig\n"+bounds), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := []string{"--config-file=" + config, "--takeover-window=1h"} // next to nothing falls during the test
+	flags := []string{"--config-file=" + config, "--takeover-window=1h"} // a record hardly falls during the test
 	one, other := w.replica("weir-0", flags...), w.replica("weir-1", flags...)
 	one.ready(true)
 	other.ready(true)

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-epp/weir/pkg/leader"
 )
 
-// The apiserver refuses to change or delete another version of a Lease, or another Lease of the same name, than was meant,
-// and says when it was written. What pkg/leader does relies on that, and its own tests on an imitation, so this test looks
-// inside.
+// The apiserver refuses to change or delete another version of a Lease, or another Lease of the same name, than the
+// given one, and reports the time of each write. pkg/leader relies on that and tests with an imitation, so this test
+// checks the real one.
 func TestLeasesAreReplacedByTheirVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// metric returns the value of a series, as it is written without the label pool; ok is false if there is none.
+// metric returns the value of a series, written without the label pool. ok is false if there is none.
 func (e *epp) metric(series string) (value float64, ok bool) {
 	e.t.Helper()
 	page, err := expect.Read(e.metrics)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// proxy is a way to an apiserver that can lose what it carries: connections stay open, and nothing comes out of them.
+// proxy is a connection to an apiserver that can lose its packets: connections stay open, and nothing arrives.
 type proxy struct {
 	listener net.Listener
 	target   string
 
 	mu     sync.Mutex
 	closed bool
-	lossy  bool                  // new connections lead nowhere either
+	lossy  bool                  // new connections lose everything too
 	lost   map[net.Conn]bool     // by the client's side: nothing comes through any more
 	others map[net.Conn]net.Conn // by the client's side, the apiserver's
 }
@@ -62,7 +62,7 @@ func newProxy(t *testing.T, url string) *proxy {
 	return p
 }
 
-// joins notes a connection; false: the proxy is closed.
+// joins records a connection; false: the proxy is closed.
 func (p *proxy) joins(client, server net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,8 +74,8 @@ func (p *proxy) joins(client, server net.Conn) bool {
 	return true
 }
 
-// carry carries what comes from one side of a client's connection to the other one. It closes the other one at its end,
-// unless the connection is lost.
+// carry copies from one side of a client's connection to the other one. It closes the other one at its end, unless the
+// connection is lost.
 func (p *proxy) carry(from, to, client net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -97,7 +97,7 @@ func (p *proxy) carry(from, to, client net.Conn) {
 	}
 }
 
-// lose loses all that the present connections carry from now on, and those to come.
+// lose drops everything on present and new connections from now on.
 func (p *proxy) lose() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,17 +107,17 @@ func (p *proxy) lose() {
 	}
 }
 
-// mend lets new connections through. Those that were lost stay so.
+// mend lets new connections through. Lost ones stay lost.
 func (p *proxy) mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lossy = false
 }
 
-// Between the leader and the apiserver packets are lost, and no connection ends: as with a node or a firewall that went
-// away. The leader goes on leading and serving, and says that the apiserver does not answer; the follower takes the Lease,
-// and counts what the leader has in flight. When new connections get through, while the old ones still lead nowhere, the
-// first one follows, and knows what has changed.
+// Between the leader and the apiserver packets are lost, and no connection ends, as after the loss of a node or a
+// firewall. The leader goes on leading and serving, and reports that the apiserver does not answer. The follower takes
+// the Lease, and counts the leader's requests in flight. When new connections work, while the old ones are still lost,
+// the first replica follows, and has all changes.
 func TestPacketsToTheApiserverAreLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

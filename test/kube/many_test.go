@@ -24,7 +24,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// churn is for how long readiness changes; the figure to show is 60 s.
+// churn is the duration of the changes of readiness. The figure to show is 60 s.
 var churn = flag.Duration("kube.churn", 15*time.Second, "how long the readiness of 500 pods changes")
 
 const (
@@ -34,9 +34,9 @@ const (
 	clients       = 32
 )
 
-// TestManyPodsChange has 500 pods, each at a loopback address of its own, change their readiness 200 times per second
-// under load. At each quiet point the band is that of the pods that are ready. No request goes to a pod whose being not
-// ready was acknowledged more than a second before, and none is lost. In the end nothing has grown.
+// In TestManyPodsChange 500 pods, each at its own loopback address, change their readiness 200 times per second under
+// load. At each quiet point the band is that of the ready pods. No request goes to a pod whose unreadiness was
+// acknowledged more than a second before, and none is lost. In the end nothing has grown.
 func TestManyPodsChange(t *testing.T) {
 	w := newWorld(t)
 	fleet := startFleet(t)
@@ -97,15 +97,14 @@ func TestManyPodsChange(t *testing.T) {
 	}
 }
 
-// fleet is one simulated model server at the addresses of all pods, which it tells apart by the address that a request
-// came to.
+// fleet is one simulated model server at the addresses of all pods, which it distinguishes by the address of a request.
 type fleet struct {
 	sim  *modelsim.Handler
 	port int
 	pods [manyPods]struct {
 		mu       sync.Mutex
 		ready    bool
-		notSince time.Time // when it was acknowledged that the pod is not ready; zero: it may be
+		notSince time.Time // time of the acknowledged unreadiness; zero: it may be ready
 	}
 	late  atomic.Int64
 	worst atomic.Int64 // nanoseconds
@@ -147,7 +146,7 @@ func (f *fleet) serve(w http.ResponseWriter, r *http.Request) {
 	since := pod.notSince
 	pod.mu.Unlock()
 	if sent, err := strconv.ParseInt(r.Header.Get(sentHeader), 10, 64); err == nil && !since.IsZero() {
-		ago := time.Unix(0, sent).Sub(since) // Weir decided after that; how long the rest took is not its doing
+		ago := time.Unix(0, sent).Sub(since) // Weir decided after that; the rest of the time is not Weir's
 		for worst := f.worst.Load(); int64(ago) > worst && !f.worst.CompareAndSwap(worst, int64(ago)); worst = f.worst.Load() {
 		}
 		if ago > 3*time.Second {
@@ -168,7 +167,7 @@ func (f *fleet) ready() (n int) {
 	return n
 }
 
-// set changes a pod's readiness; one goroutine at a time does that for a pod.
+// set changes a pod's readiness. One goroutine at a time does that for a pod.
 func (f *fleet) set(ctx context.Context, w *world, i int, ready bool) error {
 	pod := &f.pods[i]
 	if ready {
@@ -188,7 +187,8 @@ func (f *fleet) set(ctx context.Context, w *world, i int, ready bool) error {
 	return nil
 }
 
-// change changes pods' readiness at the rate for a while, and returns how often it did. Every fifth pod stays ready.
+// change changes pods' readiness at the rate for a while, and returns the number of changes. Every fifth pod stays
+// ready.
 func (f *fleet) change(t *testing.T, w *world, length time.Duration) int {
 	t.Helper()
 	const workers = 40 // each has pods of its own
@@ -247,10 +247,10 @@ func (e *epp) wantBand(ready int) {
 	})
 }
 
-// settled is what epp holds while nothing is in flight: the least of several moments.
+// settled has epp's resources while nothing is in flight: the least of several moments.
 type settled struct {
 	heap       int // bytes in use right after a collection
-	goroutines int // and where they are
+	goroutines int // and their allocation sites
 	where      string
 }
 
@@ -261,8 +261,7 @@ func (e *epp) settled(l *load) (least settled) {
 	return least
 }
 
-// least asks the profiles for it. The metrics would count what the scrape itself takes: by how much differs from scrape to
-// scrape.
+// least reads the profiles for it. The metrics would count the scrape's own resources, which differ between scrapes.
 func (e *epp) least() (least settled) {
 	e.t.Helper()
 	for i := range 5 {
@@ -330,7 +329,7 @@ func startLoad(t *testing.T, address string) *load {
 	return l
 }
 
-// sentHeader says when a client sent its request, in Unix nanoseconds.
+// sentHeader has the time of a client's request, in Unix nanoseconds.
 const sentHeader = "x-sent"
 
 func post(client *http.Client, url string, body []byte) error {

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// oneSlot is a configuration in which one request at a time is in flight for each pod, and all others wait.
+// oneSlot is a configuration with one request in flight for each pod. All others wait.
 const oneSlot = "{ requestQueueController: { enqueueAll: true, watermarkPerBackend: 1, lowerBoundPerBackend: 1, upperBoundPerBackend: 1 } }"
 
 func objective(group, name string, priority int) string {
@@ -43,7 +43,7 @@ const (
 
 func withObjective(name string) [2]string { return [2]string{"x-llm-d-inference-objective", name} }
 
-// rows are the rows of the status page's names: name, what it is, where it comes from.
+// rows are the rows of the status page's names: name, kind, source.
 func (e *epp) rows() map[string]bool {
 	e.t.Helper()
 	page, err := expect.Read(e.page)
@@ -79,8 +79,8 @@ func (e *epp) wantRows(within time.Duration, want ...string) {
 	})
 }
 
-// The priority of an InferenceObjective orders the requests that name it, and a change of it those that come then. Where
-// its kind is installed in both groups, the deprecated one does not count.
+// The priority of an InferenceObjective orders the requests that name it, and a change counts for later ones. If its
+// kind is installed in both groups, the deprecated one does not count.
 func TestObjectivesOrderRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,7 +126,7 @@ func TestObjectivesOrderRequests(t *testing.T) {
 	e.wantMetric(`weir_objectives{pool="chat",source="InferenceObjective"}`, 1)
 }
 
-// upstream is a model server that notes the models of the requests that reach it.
+// upstream is a model server that records the models of its requests.
 type upstream struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -136,7 +136,7 @@ type upstream struct {
 func newUpstream(t *testing.T) *upstream {
 	u := &upstream{models: map[string]int{}}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.UserAgent(), "weir-") { // Weir's own questions
+		if strings.HasPrefix(r.UserAgent(), "weir-") { // Weir's own requests
 			http.NotFound(out, r)
 			return
 		}
@@ -153,7 +153,7 @@ func newUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// take returns how often each model was asked for since the last time.
+// take returns the number of requests for each model since the last call.
 func (u *upstream) take() map[string]int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -202,9 +202,9 @@ spec:
   rules: [{targets: [{modelRewrite: base}]}]
 `
 
-// Models are rewritten for the engine as the file, then InferenceModelRewrites, then InferenceModels say, by weight and
-// never twice; an InferenceModel's criticality counts also where a rewrite has the targets. A rule for all models, made
-// later, is for those that nobody else names.
+// Models are rewritten for the engine by the file, then by InferenceModelRewrites, then by InferenceModels, by weight
+// and never twice. An InferenceModel's criticality counts even if a rewrite has the targets. A later rule for all
+// models applies to unnamed ones.
 func TestModelsAreRewritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -275,7 +275,8 @@ func definition(t *testing.T, group, resource string) string {
 }
 
 // Weir runs without the CRDs of names, uses each once it is installed, prefers the current group to the deprecated one,
-// and goes back when that is removed. Where a CRD has no status, an Event says what is not in use.
+// and returns to the deprecated one when the current one is removed. For a CRD without a status, an Event names the
+// unused resource.
 func TestNameCRDsComeAndGo(t *testing.T) {
 	t.Parallel()
 	env := kubeenv.Start(t)

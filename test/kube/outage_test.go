@@ -10,11 +10,11 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// The apiserver is away for 30 s: what is known stays in use, and a gauge says it; within 30 s of its return what has
-// changed is known.
+// The apiserver is away for 30 s. Weir keeps using its knowledge, and a gauge shows the outage. It has all changes
+// within 30 s of the apiserver's return.
 func TestTheApiserverIsAway(t *testing.T) {
 	t.Parallel()
-	env := kubeenv.Start(t) // one of its own, since others' must not end
+	env := kubeenv.Start(t) // its own apiserver, since others' must not end
 	env.InstallCRDs(t, crds())
 	w := &world{t: t, env: env, namespace: env.Namespace(t)}
 	w.apply(role, pool)
@@ -55,8 +55,8 @@ func TestTheApiserverIsAway(t *testing.T) {
 	e.logs("the apiserver answers again")
 }
 
-// Weir starts while the apiserver is away, and then does not know InferencePools: it is alive and not ready, until the
-// apiserver is there and their definition is installed.
+// Weir starts while the apiserver is away, and then with one that does not know InferencePools. It is alive and not
+// ready, until the apiserver is there with their definition.
 func TestStartWithoutTheApiserver(t *testing.T) {
 	t.Parallel()
 	env := kubeenv.Start(t)
@@ -87,7 +87,7 @@ func TestStartWithoutTheApiserver(t *testing.T) {
 	e.want("10.0.0.1:8000")
 }
 
-// One verb short: Weir stays up, and says which permission it lacks; it is not ready until it has it.
+// Without one verb Weir stays up and not ready, and names the missing permission, until it has it.
 func TestOneVerbShort(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ resource, verb, has string }{
@@ -119,7 +119,7 @@ func TestOneVerbShort(t *testing.T) {
 	}
 }
 
-// Without the permission to write Events everything works, and the log has what they would say.
+// Without the permission to write Events everything works, and the log has their texts.
 func TestWithoutEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,8 +132,8 @@ func TestWithoutEvents(t *testing.T) {
 	e.logs(`weir.dev/slots]: \"lots\"`)
 }
 
-// The apiserver is away for 30 s, twice the Lease's duration: the leader stays ready, the follower not, requests are
-// served, and afterwards nothing has changed hands.
+// The apiserver is away for 30 s, twice the Lease's duration. The leader stays ready, and the follower not ready,
+// requests are served, and afterwards the roles are the same.
 func TestTheApiserverIsAwayInLeaderMode(t *testing.T) {
 	t.Parallel()
 	env := kubeenv.Start(t)

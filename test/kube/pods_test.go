@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// The pods of an InferencePool become endpoints, from the first to the last thing that happens to a pod.
+// The pods of an InferencePool become endpoints, through all events of a pod's life.
 func TestPodsOfAPool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -43,7 +43,7 @@ func TestPodsOfAPool(t *testing.T) {
 	}
 	e.want("10.0.0.1:8000", "10.0.0.2:8000", "[2001:db8::3]:8000")
 
-	// A pod that has another label now is no member any more, and one that gets the label is.
+	// A pod whose label changes leaves the pool, and one that gets the label joins it.
 	w.change("a", map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "old"}}})
 	w.change("other", map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "chat"}}})
 	e.want("10.0.0.2:8000", "10.0.0.3:8000", "[2001:db8::3]:8000")
@@ -54,7 +54,7 @@ func TestPodsOfAPool(t *testing.T) {
 	w.remove("b", 0)
 	e.want("10.0.0.3:8000", "[2001:db8::3]:8000")
 
-	// A Job's pod that has done its work, and was not deleted.
+	// A Job's completed pod that was not deleted.
 	if err := w.patchPod(t.Context(), "other", map[string]any{"status": map[string]any{"phase": "Succeeded"}}, "status"); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestPodsOfAPool(t *testing.T) {
 	e.ready(true) // an empty pool is known, too
 }
 
-// Without an InferencePool a selector and ports say which endpoints there are.
+// Without an InferencePool a selector and ports determine the endpoints.
 func TestPodsOfASelector(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -81,8 +81,8 @@ func TestPodsOfASelector(t *testing.T) {
 	e.wantMetric(`weir_kubernetes_synced{pool="app in (one,two),gpu"}`, 1)
 }
 
-// A pod is its UID: another one of the same name has another address, and another one with the same address begins with
-// nothing in flight, while the requests of the old one run on.
+// A UID identifies a pod: another pod of the same name has another address, and another one with the same address
+// begins with nothing in flight, while the requests of the old one run on.
 func TestPodsAreTheirUIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,7 +128,7 @@ func TestPodsAreTheirUIDs(t *testing.T) {
 	e.wantMetric(nine, 1) // it is z again, with what runs there
 }
 
-// The pool itself may change, and not be there.
+// The pool itself may change, and be missing.
 func TestThePoolChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -152,7 +152,7 @@ func TestThePoolChanges(t *testing.T) {
 	w.apply(strings.ReplaceAll(pool, "app: chat", "app: new"))
 	e.want("10.0.0.2:8000")
 
-	// Deleted: the pods stay, and are followed.
+	// After its deletion the pods stay, and are followed.
 	w.removePool()
 	e.logs("THE INFERENCEPOOL WAS DELETED")
 	e.wantMetric(`weir_pool_missing{pool="chat"}`, 1)
@@ -189,7 +189,7 @@ func TestASelectorThatChangesDropsNobody(t *testing.T) {
 	e.logs("the pool has another selector now")
 }
 
-// Annotations say what a pod can do. Bad ones are told of, in the log and as an Event, and ignored.
+// Annotations state a pod's capabilities. Bad ones are reported, in the log and as an Event, and ignored.
 func TestAnnotations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -223,7 +223,7 @@ func TestAnnotations(t *testing.T) {
 	e.wantMetric(`weir_endpoint_bound{endpoint="10.0.0.2:8000",pool="chat"}`, 7)
 }
 
-// annotated gives a pod annotations, names and values by turns.
+// annotated gives a pod annotations, as names and values in turn.
 func annotated(values ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Annotations = map[string]string{"other": "x"}
@@ -237,7 +237,7 @@ func isOf(event eventsv1.Event, pod string) bool {
 	return event.Regarding.Kind == "Pod" && event.Regarding.Name == pod && event.Regarding.UID != ""
 }
 
-// Weir asks the apiserver only for what it needs: one namespace, by label and by field, list and watch.
+// Weir reads only the data that it needs: one namespace, by label and by field, list and watch.
 func TestOnlyWhatIsNeededIsAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

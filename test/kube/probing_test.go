@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Pods are not probed, since the kubelet does, unless a path is given; then they are, in the protocol of the pool.
+// Pods are not probed without a path, since the kubelet probes them. With a path Weir probes in the protocol of the
+// pool.
 func TestProbesOfPods(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

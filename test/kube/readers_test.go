@@ -10,7 +10,7 @@ import (
 	"github.com/weir-epp/weir/internal/kubeenv"
 )
 
-// readers lets Weir ask who reads its metrics, and the account prometheus read them.
+// readers lets Weir check the readers of its metrics, and the account prometheus read them.
 const readers = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -30,8 +30,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-me
 subjects: [{kind: ServiceAccount, name: prometheus, namespace: NAMESPACE}]
 `
 
-// A reader of the metrics needs a token that the apiserver knows (else 401) and the permission (else 403). Only an
-// apiserver that is away is Weir's own failure, and then readers that were known a moment ago go on.
+// A reader of the metrics needs a token known to the apiserver (else 401) and the permission (else 403). An unreachable
+// apiserver is Weir's own failure, and then recent readers go on.
 func TestReadersOfTheMetrics(t *testing.T) {
 	t.Parallel()
 	env := kubeenv.Start(t)
@@ -77,7 +77,7 @@ func TestReadersOfTheMetrics(t *testing.T) {
 			asked++
 		}
 	}
-	if asked != 6 { // whose four tokens are, and what two accounts may
+	if asked != 6 { // the owners of four tokens, and the permissions of two accounts
 		t.Errorf("the apiserver was asked %d times, want 6: it is asked once for each", asked)
 	}
 

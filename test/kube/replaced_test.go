@@ -13,16 +13,16 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// expired answers that what was asked for is gone from the apiserver's history, as after a compaction: then everything is
-// listed anew.
+// expired answers that the requested version is gone from the apiserver's history, as after a compaction: then
+// everything is listed anew.
 func expired(out http.ResponseWriter, _ *http.Request) {
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(http.StatusGone)
 	_, _ = out.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"m","code":410}`))
 }
 
-// Pods that are created again under their names while Weir cannot watch them, as those of a StatefulSet, are found in the
-// next list: no request goes to the address of one that is gone.
+// Pods re-created under their names while Weir cannot watch them, like those of a StatefulSet, are in the next list: no
+// request goes to the address of a deleted one.
 func TestPodsAreReplacedUnseen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -55,7 +55,7 @@ func TestPodsAreReplacedUnseen(t *testing.T) {
 	e.want(at(stays))
 }
 
-// Other objects that are created again unseen are other objects too: the InferencePool, and an objective.
+// Other objects re-created unseen are other objects too: the InferencePool, and an objective.
 func TestThePoolAndItsNamesAreReplacedUnseen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 	os.Exit(kubeenv.Run(func() int { return binaries.Run(m, binaries.EPP, binaries.Weir) }))
 }
 
-// soon bounds everything that happens at once when it works.
+// soon bounds immediate events.
 const soon = time.Minute
 
-// role is what Weir's service account may do, and needs.
+// role has the permissions that Weir's service account needs.
 const role = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -74,12 +74,12 @@ type world struct {
 	namespace string
 
 	environment []string // of each epp that is started, beside that of the test
-	host        string   // where it finds the apiserver; empty: where that listens
+	host        string   // the apiserver's address for epp; empty: the apiserver's own
 }
 
 var definitions sync.Once
 
-// crds is the directory of the CRDs: Weir's own, or those that were published.
+// crds is the directory of the CRDs: Weir's own, or the published ones.
 func crds() string {
 	if dir := os.Getenv("UPSTREAM_CRDS"); dir != "" {
 		return dir
@@ -103,8 +103,8 @@ func (w *world) apply(manifests ...string) {
 	}
 }
 
-// pod makes a pod with app: chat, changed by changes, and gives it an address and the condition Ready. An empty address
-// is none.
+// pod makes a pod with app: chat, changed by changes, with an address and the condition Ready. An empty address is
+// none.
 func (w *world) pod(name, address string, ready bool, changes ...func(*corev1.Pod)) {
 	w.t.Helper()
 	if err := w.createPod(w.t.Context(), name, changes...); err != nil {
@@ -117,7 +117,7 @@ func (w *world) createPod(ctx context.Context, name string, changes ...func(*cor
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "chat"}},
 		Spec: corev1.PodSpec{
-			NodeName:   "node", // so that it is the test that says when it is gone
+			NodeName:   "node", // so that the test decides its end
 			Containers: []corev1.Container{{Name: "vllm", Image: "vllm"}},
 		},
 	}
@@ -128,7 +128,7 @@ func (w *world) createPod(ctx context.Context, name string, changes ...func(*cor
 	return err
 }
 
-// status sets a pod's address and whether it is ready.
+// status sets a pod's address and readiness.
 func (w *world) status(name, address string, ready bool) {
 	w.t.Helper()
 	if err := w.setStatus(w.t.Context(), name, address, ready); err != nil {
@@ -160,7 +160,7 @@ func (w *world) patchPod(ctx context.Context, name string, change map[string]any
 	return err
 }
 
-// remove deletes a pod: with grace it only begins to end, without it is gone.
+// remove deletes a pod. With grace it begins to end, without grace it is gone.
 func (w *world) remove(name string, grace int64) {
 	w.t.Helper()
 	err := w.env.Clients().CoreV1().Pods(w.namespace).
@@ -223,7 +223,7 @@ func (e *epp) serving(service string) bool {
 	return answer.GetStatus() == healthv1.HealthCheckResponse_SERVING
 }
 
-// ready waits until readiness is what is wanted.
+// ready waits for this readiness.
 func (e *epp) ready(want bool) {
 	e.t.Helper()
 	expect.Eventually(e.t, fmt.Sprint("readiness is ", want), func() error {
@@ -237,7 +237,7 @@ func (e *epp) ready(want bool) {
 	})
 }
 
-// endpoints lists the endpoints of the status page, with a minus before those that are not ready, sorted by address.
+// endpoints lists the endpoints of the status page, with a minus before unready ones, sorted by address.
 func (e *epp) endpoints() []string {
 	e.t.Helper()
 	page, err := expect.Read(e.page)

@@ -11,8 +11,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// During an outage the service account was created again, so that its old token is worth nothing, and the file has the new
-// one: with that Weir goes on.
+// During an outage the service account was re-created. Its old token is invalid, and the file has the new one: with
+// that Weir goes on.
 func TestATokenChangesDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -37,8 +37,8 @@ func ask(t *testing.T, envoy *envoyrun.Envoy) (status int, body string) {
 	return a.Status, a.Body
 }
 
-// Requests reach the pods that are ready, by way of Envoy: those of a pod that is not ready any more go to the others,
-// and a new pod gets its own.
+// Envoy sends requests to ready pods: requests for a pod that is no longer ready go to the others, and a new pod gets
+// its own.
 func TestRequestsFollowPods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
