@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/child"
 )
 
-// soon bounds whatever happens at once when it works, on a machine that may be busy.
+// soon bounds immediate events, on a machine that may be busy.
 const soon = time.Minute
 
 // message is one of the DevTools protocol: a call, its answer, or an event.
@@ -37,7 +37,8 @@ type tab struct {
 	from    chan message // closed when Chromium has ended
 	session string
 	calls   int
-	// said are the things that a page without fault does not do: log, open a dialog, throw, break its policy.
+	// said are the events that a page without a fault does not cause: a log line, a dialog, an exception, a breach of
+	// its policy.
 	said   []string
 	loaded int // pages
 }
@@ -65,7 +66,7 @@ func open(t *testing.T) *tab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its sandbox needs rights that a container lacks; the only pages are our own.
+	// Its sandbox needs rights that a container lacks. The only pages are the tests' own.
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
 		"--no-first-run", "--disable-background-networking", "--user-data-dir="+filepath.Join(home, "profile"), "--remote-debugging-pipe")
 	cmd.ExtraFiles = []*os.File{calls, from} // it reads 3 and writes 4
@@ -94,7 +95,7 @@ func open(t *testing.T) *tab {
 	return b
 }
 
-// attach makes a tab, and asks for its events.
+// attach makes a tab, and subscribes to its events.
 func (b *tab) attach() {
 	b.t.Helper()
 	var target struct{ TargetID string }
@@ -157,7 +158,7 @@ func (b *tab) call(method string, params, result any) {
 	}
 }
 
-// next waits for a message, and notes what it tells of the page.
+// next waits for a message, and records its events of the page.
 func (b *tab) next(during string) message {
 	b.t.Helper()
 	select {
@@ -198,7 +199,7 @@ func (b *tab) awaitLoad(before int) {
 	}
 }
 
-// eval returns the value of an expression about the page. Its policy does not hold for DevTools.
+// eval returns the value of an expression in the page. The page's policy does not apply to DevTools.
 func (b *tab) eval(expression string, value any) {
 	b.t.Helper()
 	var answer struct {

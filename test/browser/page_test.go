@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A tenant whose name is an element with a script is shown by its name. The page runs no script, and its own style breaks no
-// rule of its policy; it is loaded again by itself.
+// A tenant whose name is an element with a script appears by its name. The page runs no script, its own style obeys its
+// policy, and it reloads itself.
 func TestNamesAreText(t *testing.T) {
 	r := newRig(t)
 	r.share()
@@ -51,7 +51,7 @@ func TestNamesAreText(t *testing.T) {
 	}
 }
 
-// Chromium notices each fault that TestNamesAreText looks for: a script that a name brings in, and, under the page's policy, the
+// Chromium detects each fault that TestNamesAreText looks for: a script from a name, and, under the page's policy, the
 // attempt.
 func TestChromiumNoticesScripts(t *testing.T) {
 	policy := policyOf(t)
@@ -91,8 +91,8 @@ func policyOf(t *testing.T) string {
 	return response.Header.Get("Content-Security-Policy")
 }
 
-// The page fits into every window: it is wide nowhere but inside its tables, which scroll by themselves. It is legible by day
-// and by night: texts have a contrast of 4.5 to 1 at least.
+// The page fits into every window: only its tables are wider, and scroll by themselves. It is legible in light and dark
+// colours: texts have a contrast of at least 4.5 to 1.
 func TestPageFits(t *testing.T) {
 	r := newRig(t)
 	r.share()
@@ -113,7 +113,7 @@ func TestPageFits(t *testing.T) {
 			}
 		}
 	}
-	b.window(640, 900, 1, false) // 80 columns: the address, the state and the fill of engines are in sight
+	b.window(640, 900, 1, false) // 80 columns: the address, the state and the fill of engines are visible
 	var right float64
 	b.eval(`document.querySelector("table.engines tbody td:nth-child(3)").getBoundingClientRect().right`, &right)
 	if right > 640 {
@@ -121,7 +121,7 @@ func TestPageFits(t *testing.T) {
 	}
 }
 
-// contrasts lists the texts of a page whose contrast to what is behind them is below 4.5, after WCAG 2.
+// contrasts lists the texts of a page whose contrast to their background is below 4.5, by WCAG 2.
 const contrasts = `(() => {
   const parse = c => (c.match(/[\d.]+/g) || []).map(Number);
   const light = c => c.slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)

@@ -48,7 +48,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	models = append(models, "127.0.0.1:1") // nothing listens there
+	models = append(models, "127.0.0.1:1") // without a listener
 	r := &rig{t: t}
 	if r.epp, err = s.EPP(scene.EPPOptions{
 		Binary: binaries.Path(binaries.EPP), Endpoints: models, Config: configuration,
@@ -76,7 +76,7 @@ func (r *rig) load(tenant, objective string, workers int) {
 	r.t.Cleanup(func() { cancel(); all.Wait() })
 }
 
-// ask sends one request. After a rejection it takes the time that a client would wait.
+// ask sends one request. After a rejection it waits as long as a client would.
 func (r *rig) ask(ctx context.Context, tenant, objective string) {
 	a := expect.Post(ctx, r.envoy.URL()+"/v1/chat/completions",
 		`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`, "x-tenant", tenant, "x-objective", objective)
@@ -88,7 +88,7 @@ func (r *rig) ask(ctx context.Context, tenant, objective string) {
 	}
 }
 
-// share puts load of four tenants on the rig, and waits until a document shows it: with shares, rates and rejections.
+// share loads the rig with four tenants, and waits until a document shows it: with shares, rates and rejections.
 func (r *rig) share() {
 	r.t.Helper()
 	r.load("search", "live", 8)

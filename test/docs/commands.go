@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// letOut are the commands that are not run, with the reason. Each key is the beginning of a line on some page.
+// letOut are the commands that do not run, with the reason. Each key is the beginning of a line on some page.
 var letOut = map[string]string{
 	"bin/weir load":                "there is no engine on that port; TestLoadHitsWhatTheTraceShares",
 	"bin/weir engine":              "it serves until a signal; TestEngineServes",
@@ -40,7 +40,7 @@ var letOut = map[string]string{
 	"helm test --namespace inference llama":                     "no kubelet runs its pod",
 }
 
-// Scenes of the pages about Kubernetes, which a directory of tests of its own sets up.
+// Scenes of the pages about Kubernetes, which another directory of tests sets up.
 const (
 	InCluster  = "cluster"
 	BesideLLMD = "llm-d" // a cluster with a release of llm-d's, demo
@@ -67,7 +67,7 @@ func Play(t *testing.T, scenes map[string]func(*Stage)) {
 	}
 }
 
-// runs reports whether the act has something to run.
+// runs reports whether the act has a command to run.
 func (a act) runs() bool {
 	for _, b := range a.blocks {
 		if b.kind == "sh" || b.kind == "console" || b.kind == "log" {
@@ -113,7 +113,7 @@ var (
 	startsEnvoy = regexp.MustCompile(`-c ((?:config/envoy/|my-envoy/)?[\w-]+\.yaml)(?: &)?$`)
 )
 
-// script runs the commands of a block. Those whose output does not matter share one shell.
+// script runs the commands of a block. Those without wanted output share one shell.
 func (s *Stage) script(page string, b block) {
 	var together []string
 	first := 0
@@ -153,7 +153,7 @@ func (s *Stage) script(page string, b block) {
 	flush()
 }
 
-// settle is how long a command that reads metrics, pages or logs may be repeated, since these lag behind.
+// settle bounds the repetitions of a command that reads metrics, pages or logs, since these lag behind.
 const settle = time.Minute
 
 var looks = regexp.MustCompile(`^(?:curl -s localhost:9\d+/|grep |bin/weir status )`)
@@ -177,7 +177,7 @@ func (s *Stage) run(at, command string, want []string) {
 	}
 }
 
-// shell runs a script; whatever it starts ends with it.
+// shell runs a script. All its processes end with it.
 func (s *Stage) shell(script string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
@@ -192,7 +192,7 @@ func (s *Stage) shell(script string) (string, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running in the background
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its processes in the background
 	}
 	return out.String(), err
 }
@@ -217,7 +217,7 @@ func found(text string, want []string) error {
 	return nil
 }
 
-// pattern matches a whole line as the pages write it.
+// pattern matches a whole line in the pages' form.
 func pattern(line string) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(blanks(line)), "…", ".*") + "$")
 }

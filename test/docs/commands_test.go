@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir)) }
 
-// The commands of every page do what the page says; test/docs/cluster runs those that need a cluster.
+// The commands of every page have the results on the page. test/docs/cluster runs those that need a cluster.
 func TestCommands(t *testing.T) {
 	used := map[string]bool{}
 	for _, page := range pages(t) {
@@ -34,7 +34,7 @@ func TestCommands(t *testing.T) {
 	Play(t, scenes)
 }
 
-// A wanted line that is missing, or out of order, is noticed.
+// The check notices a wanted line that is missing, or out of order.
 func TestFound(t *testing.T) {
 	const text = "HTTP/1.1 503 Service Unavailable\r\nretry-after: 3\r\n\r\na   b\n"
 	for _, good := range [][]string{nil, {"retry-after: …"}, {"HTTP/1.1 503 …", "a b"}, {"…", "a b"}} {

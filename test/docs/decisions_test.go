@@ -44,7 +44,7 @@ func TestIndexOfDecisions(t *testing.T) {
 	}
 }
 
-// Where a decision changes an earlier one, the earlier one's status names it: readers of either find the other.
+// If a decision changes an earlier one, the earlier one's status names it: readers of either find the other.
 func TestChangedDecisionsSayBy(t *testing.T) {
 	status := map[string]string{}
 	for _, line := range decisionLine.FindAllStringSubmatch(read(t, "docs/adr/README.md"), -1) {

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-epp/weir/internal/binaries"
 )
 
-// foreign are the first lines of yaml blocks that are not configurations of Weir, and of one that is invalid on purpose.
+// foreign are the first lines of yaml blocks that are not configurations of Weir, and of one that is invalid on
+// purpose.
 var foreign = []string{
 	"# workload.yaml",
 	"# before envoy.filters.http.buffer", "# of ai_protocol_manager", "# The cluster weir of recommended.yaml",
@@ -25,7 +26,7 @@ var (
 	indented = regexp.MustCompile(`(?m)^ {4,}([a-z][A-Za-z]+: \{.*\})$`)
 )
 
-// Every example of a configuration or an endpoints file on a page is valid, those that no command of the page reads too.
+// Every example of a configuration or an endpoints file on a page is valid, also one that no command of the page reads.
 func TestExamplesAreValid(t *testing.T) {
 	tried := 0
 	for _, page := range pages(t) {

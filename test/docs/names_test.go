@@ -23,8 +23,8 @@ var (
 	goFile   = regexp.MustCompile("`(?:[\\w/.-]*/)?(\\w+\\.go)`")
 )
 
-// Every test and every Go file that a page names exists, and so does every test that a decision names which is not
-// replaced as a whole.
+// Every test and every Go file named by a page exists. So does every test named by a decision, unless the whole
+// decision is replaced.
 func TestCodeExists(t *testing.T) {
 	var code strings.Builder
 	files := map[string]bool{}
@@ -115,7 +115,7 @@ func hasHeading(text, anchor string) bool {
 
 var flag = regexp.MustCompile("(?:^|[ `(])--([a-z][a-z-]*[a-z])")
 
-// others are the flags that pages name and that are other programs'.
+// others are the flags of other programs on the pages.
 var others = map[string]string{
 	"max-num-seqs":                         "vLLM",
 	"base-id":                              "Envoy",
@@ -153,7 +153,7 @@ var others = map[string]string{
 	"static-models":                        "production-stack",
 }
 
-// Every flag that a page names is epp's or weir's, or listed above.
+// Every flag on a page is epp's or weir's, or listed above.
 func TestFlagsExist(t *testing.T) {
 	var help strings.Builder
 	for _, command := range []string{"epp --help", "weir help config", "weir help demo", "weir help replay", "weir help explain", "weir help bench", "weir help simulate", "weir help engine", "weir help load", "weir help status", "weir help top", "weir help tail", "weir help collect", "weir help doctor", "weir help envoy", "weir bench flood --help", "weir bench proxy --help", "weir bench usage --help", "weir bench affinity --help"} {
@@ -176,7 +176,7 @@ func TestFlagsExist(t *testing.T) {
 
 var metric = regexp.MustCompile(`\bweir_[a-z_]+[a-z]`)
 
-// Every metric that a page names is in docs/metrics.md, of which a test in cmd/epp/app says that it is true.
+// Every metric on a page is in docs/metrics.md, which a test in cmd/epp/app verifies.
 func TestMetricsExist(t *testing.T) {
 	known := read(t, "docs/metrics.md")
 	for _, page := range documents(t) {

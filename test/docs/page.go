@@ -51,7 +51,7 @@ type block struct {
 	scene string
 }
 
-// act is what runs in one scene: the blocks that follow one scene comment.
+// act has the blocks that run in one scene: those that follow one scene comment.
 type act struct {
 	scene  string
 	blocks []block
@@ -79,7 +79,7 @@ func acts(text string) []act {
 	return all
 }
 
-// step is one command, or several for one shell, with what its output must have.
+// step is one command, or several for one shell, with the wanted lines of output.
 type step struct {
 	line    int
 	command string

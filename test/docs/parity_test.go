@@ -14,12 +14,13 @@ import (
 	"testing"
 )
 
-// parityPages are the pages that say, row by row, which test shows that Weir does what another system documents.
+// parityPages are the pages that name, row by row, the test that shows Weir's behaviour beside another system's
+// documents.
 var parityPages = []string{"docs/mindrouter.md", "docs/dynamo.md"}
 
-// Each row of a table whose last column is called "test" names tests, or a decision against it; and each number that the row
-// states is one that these tests use: in their own code, or in that of their package's tests which they call. A row that says
-// 64 has a test that knows of 64. (Rows about faults of others state their numbers.)
+// Each row of a table whose last column is "test" names tests, or a decision against it. Each number in the row is one
+// that these tests use: in their own code, or in that of the functions of their package that they call. A row with 64
+// has a test with 64. (Rows about faults of others have their numbers.)
 func TestParityRowsNameTests(t *testing.T) {
 	tests := testCode(t)
 	for _, page := range parityPages {
@@ -59,7 +60,7 @@ func TestParityRowsNameTests(t *testing.T) {
 // inParts reports whether u is the part n of one, in thousandths or in millionths.
 func inParts(u, n float64) bool { return n < 1 && (math.Round(n*1e3) == u || math.Round(n*1e6) == u) }
 
-// The check of numbers finds those that are there, and misses those that are not.
+// The check of numbers finds present numbers, and misses absent ones.
 func TestStatedNumbers(t *testing.T) {
 	for cell, want := range map[string][]float64{
 		"6. floors 0/3072: .95 of 1,024 tokens, p50 and `x64`": {0, 3072, 0.95, 1024},
@@ -76,7 +77,7 @@ func TestStatedNumbers(t *testing.T) {
 	}
 }
 
-// number31 is a number that a test uses which calls it.
+// number31 is a number used by a test that calls it.
 func number31() float64 { return 31_415 }
 
 var (
@@ -84,7 +85,7 @@ var (
 	notStated = regexp.MustCompile("^\\s*\\d+\\. |better \\d|ADR \\d+|`[^`]*`|[A-Za-z]\\w*\\d\\w*")
 )
 
-// stated are the numbers that a cell states: not those of a row, of a decision, and in names.
+// stated are the numbers in a cell, without those of a row, of a decision, and in names.
 func stated(cell string) []float64 { return numbersIn(notStated.ReplaceAllString(cell, " ")) }
 
 func numbersIn(text string) (all []float64) {
@@ -148,7 +149,7 @@ func testCode(t *testing.T) testFunctions {
 	return tests
 }
 
-// numbers are those in the code of a test, and in what of its package's tests that uses.
+// numbers are those in the code of a test, and in the declarations of its package that it uses.
 func (f *testFunctions) numbers(test string) (all []float64) {
 	for _, dir := range f.of[test] {
 		code, seen, next := f.packages[dir], map[string]bool{test: true}, []string{test}

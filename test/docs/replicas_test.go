@@ -89,7 +89,7 @@ func (s *Stage) until(what string, condition func() bool) {
 	}
 }
 
-// Behind the page's cluster both replicas serve; a draining one gets no new streams.
+// Behind the page's cluster both replicas serve. A draining one gets no new streams.
 func TestReplicasFromThePage(t *testing.T) {
 	t.Parallel()
 	s, epps := replicas(t, "The cluster weir")

@@ -13,7 +13,7 @@ import (
 // engine is a model server that answers at once.
 var engine = modelsim.Fixed(4, 20*time.Millisecond)
 
-// scenes are the scenes that the pages' comments name, but for the one in a cluster.
+// scenes are the scenes in the pages' comments, except for the one in a cluster.
 var scenes = map[string]func(*Stage){
 	// Only model servers: the page starts the rest.
 	"nothing": func(s *Stage) { s.serve(engine) },
@@ -28,8 +28,8 @@ var scenes = map[string]func(*Stage){
 		s.startEPP("--profile=recommended")
 		s.startEnvoy("recommended")
 	},
-	// All model servers are busy until the end, one request waits, and its flow has no more room: another has been
-	// rejected.
+	// All model servers are busy until the end, one request waits, and its flow has no more room: another request has
+	// been rejected.
 	"full": func(s *Stage) {
 		s.busy("fairRequestQueue: { flowCapacity: 1 }\n")
 		if status := s.ask(s.t.Context()); status != http.StatusTooManyRequests {
@@ -55,21 +55,21 @@ var scenes = map[string]func(*Stage){
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
-	// Envoy cannot find Weir at the port that it has, and a request that bypassed it runs until the end.
+	// Envoy has a wrong port of Weir's, and a request that bypassed it runs until the end.
 	"passed": func(s *Stage) {
 		s.serve(modelsim.Fixed(4, time.Hour))
 		s.startEnvoy("recommended")
 		s.startEPP("--profile=recommended")
 		s.begin(1)
 	},
-	// The second model server answers 50 times slower than the first; both were picked.
+	// The second model server answers 50 times slower than the first. Both were picked.
 	"slow": func(s *Stage) { s.unlike(modelsim.Fixed(4, 50*engine.Engine.ServiceTime), 4) },
-	// The second model server answers 500 to everything, and Weir has noticed.
+	// The second model server answers all requests with 500, and Weir has detected it.
 	"failing": func(s *Stage) {
 		failing := engine
 		failing.Quirk.Status = http.StatusInternalServerError
 		s.unlike(failing, 0)
-		for n := 0; ; n++ { // a machine that is busy spreads a round over so long a time that the circuit stays closed
+		for n := 0; ; n++ { // on a busy machine a round takes so long that the circuit stays closed
 			s.together(40)
 			if out, err := s.shell(s.inward("curl -s localhost:9004/statusz")); err == nil && strings.Contains(out, "open ") {
 				return
@@ -79,8 +79,8 @@ var scenes = map[string]func(*Stage){
 			}
 		}
 	},
-	// An hour ago a tenant, batch, sent far more requests than others for ten minutes: simulated in virtual time, and recorded
-	// as epp does it.
+	// An hour ago a tenant, batch, sent far more requests than others for ten minutes: simulated in virtual time, and
+	// recorded in epp's form.
 	"night": func(s *Stage) {
 		s.write("workload.yaml", `apiVersion: weir.dev/v1alpha1
 kind: Workload
@@ -94,7 +94,7 @@ clients:
 		s.write("new.yaml", "profile: recommended\nrequestQueueController: { slotsPerBackend: 8 }\nfairRequestQueue: { queueTTL: 60s }\nflows: { weights: { batch: 3 } }\n")
 		s.run("the scene", "bin/weir simulate --workload workload.yaml --config weir.yaml --record recording", nil)
 	},
-	// Weir knows two model servers, but Envoy's cluster has only the first; both were picked.
+	// Weir knows two model servers, but Envoy's cluster has only the first. Both were picked.
 	"missing": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("", "profile: recommended", "scheduling: { affinity: off }") // else equal prompts all go to one of the two
@@ -108,7 +108,7 @@ clients:
 			}
 		}
 	},
-	// Tenants are identified by their keys, and shown as hashes; one has sent a request.
+	// Tenants are identified by their keys, and shown as hashes. One has sent a request.
 	"hashed": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended --hash-flow-keys")
@@ -117,7 +117,7 @@ clients:
 			s.t.Fatalf("status %d, want 200", status)
 		}
 	},
-	// Tenants are identified by their keys; each of two has sent a request.
+	// Tenants are identified by their keys. Each of two has sent a request.
 	"tenants": func(s *Stage) {
 		s.serve(engine)
 		s.startEPP("--profile=recommended --record=16")
@@ -143,7 +143,7 @@ clients:
 	"two": func(s *Stage) { s.serve(engine) },
 }
 
-// unlike makes a scene with two model servers of which the second is another one, and sends so many requests.
+// unlike makes a scene with two different model servers, and sends so many requests.
 func (s *Stage) unlike(second modelsim.Config, requests int) {
 	s.t.Helper()
 	for _, each := range []modelsim.Config{engine, second} {
@@ -158,7 +158,8 @@ func (s *Stage) unlike(second modelsim.Config, requests int) {
 	s.together(requests)
 }
 
-// together sends requests at once: an engine that fails keeps its place for a moment, so one by one most would avoid it.
+// together sends requests at once: a failing engine keeps its place for a moment, so in sequence most requests would
+// avoid it.
 func (s *Stage) together(requests int) {
 	var all sync.WaitGroup
 	for range requests {
@@ -167,8 +168,8 @@ func (s *Stage) together(requests int) {
 	all.Wait()
 }
 
-// busy makes a scene with two model servers that may have one request each: each has one that does not end, and another
-// one waits.
+// busy makes a scene with two model servers of one request each: each has one that does not end, and another request
+// waits.
 func (s *Stage) busy(config string) {
 	s.t.Helper()
 	s.serve(modelsim.Fixed(4, time.Hour))

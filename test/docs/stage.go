@@ -20,7 +20,7 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// Stage is the environment of an act's commands: a directory, and what runs.
+// Stage is the environment of an act's commands: a directory, and its processes.
 type Stage struct {
 	t      *testing.T
 	dir    string // has bin, config and hack, like the repository
@@ -75,7 +75,7 @@ func (s *Stage) serve(each modelsim.Config) {
 	s.models = models
 }
 
-// assign has weir write a file of endpoints for the Envoy that starts next; if it is to follow its source it goes on until the
+// assign lets weir write a file of endpoints for the next Envoy. If the file follows its source, weir runs until the
 // end.
 func (s *Stage) assign(at, command string) {
 	s.t.Helper()
@@ -94,7 +94,7 @@ func (s *Stage) assign(at, command string) {
 	s.t.Cleanup(func() { _ = process.Kill() })
 }
 
-// startEPP starts epp with flags as a page writes them.
+// startEPP starts epp with flags in a page's form.
 func (s *Stage) startEPP(flags string, config ...string) {
 	s.t.Helper()
 	options := scene.EPPOptions{
@@ -119,8 +119,8 @@ func (s *Stage) startEPP(flags string, config ...string) {
 	}
 }
 
-// startEnvoy starts Envoy in front of epp or, without one, of a port where nothing listens. The configuration is the
-// name of a shipped one, or the path of a file in the stage's directory, with a slash in it.
+// startEnvoy starts Envoy in front of epp or, without one, of a port without a listener. The configuration is the name
+// of a shipped one, or the path of a file in the stage's directory, with a slash in it.
 func (s *Stage) startEnvoy(config string) {
 	s.t.Helper()
 	if strings.Contains(config, "/") {
@@ -139,7 +139,7 @@ func (s *Stage) startEnvoy(config string) {
 	if s.envoy, err = s.scene.Envoy(name, options); err != nil {
 		s.t.Fatal(err)
 	}
-	// Link its standard output to where the pages look for it.
+	// Link its standard output to the pages' path of it.
 	link := filepath.Join(s.dir, "access.log")
 	_ = os.Remove(link)
 	if err := os.Symlink(filepath.Join(s.scene.Dir(), name, "access.log"), link); err != nil {
@@ -147,7 +147,7 @@ func (s *Stage) startEnvoy(config string) {
 	}
 }
 
-// words returns pairs of what a page writes and what it is in the test.
+// words returns pairs of a page's text and the test's.
 func (s *Stage) words() []string {
 	var words []string
 	if s.envoy != nil {
@@ -186,7 +186,7 @@ func (s *Stage) write(name, text string) {
 	expect.Replaced(s.t, filepath.Join(s.dir, name), text)
 }
 
-// log returns what epp has logged.
+// log returns epp's log.
 func (s *Stage) log() string {
 	text, err := os.ReadFile(filepath.Join(s.scene.Dir(), "epp"+strconv.Itoa(s.count-1)+".log"))
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Stage) inLog(at string, want []string) {
 	}
 }
 
-// ask sends a chat completion and reads the answer; the status is 0 if there is none.
+// ask sends a chat completion and reads the answer. The status is 0 if there is none.
 func (s *Stage) ask(ctx context.Context, headers ...string) int {
 	return expect.Post(ctx, s.envoy.URL()+"/v1/chat/completions",
 		`{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"hello"}]}`, headers...).Status

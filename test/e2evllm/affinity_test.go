@@ -16,8 +16,9 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// Groups of conversations share a system prompt. An engine has room for the prompts of 15 groups: two that share the groups
-// have all of them, and two that are each asked by all groups have none for long. A token of this model is a byte.
+// Groups of conversations share a system prompt. An engine has room for the prompts of 15 groups. Two engines that
+// share the groups have all of them, and two that each get all groups have none for long. A token of this model is a
+// byte.
 const (
 	affinityGroups  = 24
 	affinityShared  = 1536
@@ -29,12 +30,12 @@ const (
 	affinityBlock   = 32  // vLLM on a CPU takes multiples of 32
 )
 
-// mostMissed is the part of the prompts' tokens that may be computed with affinity, of that without.
+// mostMissed is the largest part of the prompts' tokens computed with affinity, relative to that without.
 const mostMissed = 0.5
 
 const hit, computed = "prompt tokens that the engines had cached, %", "prompt tokens computed"
 
-// cachingArguments are those of an engine with a small cache that tells what it has cached.
+// cachingArguments are those of an engine with a small cache that reports its cached tokens.
 func cachingArguments() []string {
 	return []string{
 		"--enable-prefix-caching", "--block-size", fmt.Sprint(affinityBlock), "--enable-prompt-tokens-details",
@@ -42,7 +43,7 @@ func cachingArguments() []string {
 	}
 }
 
-// affinityScene checks by the engines' own counters that requests go where their prompts are cached.
+// affinityScene checks by the engines' own counters that requests go to the engines with their prompts cached.
 func affinityScene(t *testing.T, _ *engine) section {
 	a, served := launch(t, cachingArguments()...)
 	b := startEngine(t, cachingArguments()...)
@@ -82,8 +83,8 @@ after the other.
 	return section{"Prompts that are cached", text.String()}
 }
 
-// affinityOnce is one round. Its groups are its own, so nothing of an earlier round is of use to it; the groups of each
-// request are the same in all rounds of a number.
+// affinityOnce is one round. Its groups are its own, so nothing of an earlier round helps it. The order of groups is
+// the same in all rounds of a number.
 func affinityOnce(t *testing.T, set *setting, name string, seed uint64, engines ...*engine) loadgen.Figures {
 	t.Helper()
 	count := func(name string) (sum float64) {

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// clientTokens is what the script below asks for.
+// clientTokens is the number of tokens that the script below requests.
 const clientTokens = 8
 
 // call is the result of one call of a real client.

@@ -19,7 +19,7 @@ import (
 )
 
 // The engine's slots, and the stock that Weir keeps there: a quarter more keeps it full, since the next request is
-// there when one ends.
+// there at an end.
 const (
 	slots = 8
 	bound = 10
@@ -43,7 +43,7 @@ func startEngine(t *testing.T, more ...string) *engine {
 	return e
 }
 
-// eventsPort stands in an argument for the port of the engine's KV events: its own and eventsAhead more.
+// eventsPort is a placeholder in an argument for the port of the engine's KV events: its own and eventsAhead more.
 const (
 	eventsPort  = "EVENTS-PORT"
 	eventsAhead = 100
@@ -99,8 +99,8 @@ func (e *engine) serves(t *testing.T, ended <-chan struct{}) {
 	}
 }
 
-// watched is a shell script that becomes its arguments. They end, with all their children, when the pipe at descriptor 3
-// is closed: by stop, or by the end of this process, however it ends.
+// watched is a shell script that replaces itself by its arguments' command. The command ends, with all its children,
+// when the pipe at descriptor 3 is closed: by stop, or by any end of this process.
 const watched = `( read -r _ <&3; trap '' TERM; kill -TERM 0; sleep 10; kill -KILL 0 ) & exec "$@" 3<&-`
 
 // run starts a command in a process group of its own. The channel is closed when it has ended.
@@ -138,7 +138,7 @@ func (e *engine) run(t *testing.T, command ...string) <-chan struct{} {
 	return ended
 }
 
-// freeAddress returns an address without a listener. vLLM cannot report a port that it chose itself.
+// freeAddress returns an address without a listener. vLLM cannot report its chosen port.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -164,7 +164,7 @@ func (e *engine) version(t *testing.T) string {
 	return said.Version
 }
 
-// engineLog is vLLM's output by lines, each with the time when it came.
+// engineLog is vLLM's output by lines, each with its time.
 type engineLog struct {
 	mu    sync.Mutex
 	part  []byte // of the line that has not ended
@@ -176,7 +176,7 @@ type logLine struct {
 	text string
 }
 
-// Write takes in what vLLM says.
+// Write adds vLLM's output.
 func (l *engineLog) Write(b []byte) (int, error) {
 	now := time.Now()
 	l.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// An engine with a small cache gets prompts until it has removed most of what it had stored.
+// An engine with a small cache gets prompts until it has removed most of its stored blocks.
 const (
 	eventsBlocks  = 100
 	eventsPrompts = 20

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-epp/weir/pkg/usage"
 )
 
-// Two tenants of equal weight always have requests waiting. Prompts are counted in tokens: this model's are bytes.
+// Two tenants of equal weight have constant backlogs. Prompts are counted in tokens: this model's are bytes.
 var fairTenants = []*fairTenant{
 	{name: "long", workers: 24, in: 1900, out: 100},
 	{name: "short", workers: 96, in: 50, out: 50},
@@ -32,8 +32,8 @@ type fairTenant struct {
 	requests, ended, attained atomic.Int64 // attained is the weighted cost by the engine's own usage
 }
 
-// The service that each tenant attains before it is measured, and the ratio wanted then. At most (D+1)(l_f + l_g) may
-// be between them, which is 24,750 with ten requests in flight: a twentieth.
+// The service of each tenant before the measurement, and the expected ratio then. The largest difference is (D+1)(l_f +
+// l_g), which is 24,750 with ten requests in flight: a twentieth.
 const (
 	fairLeast           = 20 * (bound + 1) * (2100 + 150)
 	fairLow, fairHigh   = 0.95, 1.05
@@ -49,8 +49,8 @@ fairRequestQueue: { totalCapacity: 1000, flowCapacity: 200, queueTTL: 10m }
 requestQueueController: { %s }
 `, fairnessHeader, bounds)
 
-// fairnessScene checks that two tenants, one of long and one of short requests, attain the same in tokens, by the usage
-// that the engine itself reports in its answers, which Envoy reads for Weir.
+// fairnessScene checks that two tenants, one of long and one of short requests, attain the same in tokens, by the
+// engine's own usage in its answers, which Envoy reads for Weir.
 func fairnessScene(t *testing.T, e *engine) section {
 	set := through(t, e, "usage", fairConfig)
 	ctx, stop := context.WithCancel(context.Background())
@@ -122,8 +122,8 @@ in %.0f s:
 	return section{"Fair in tokens", text.String()}
 }
 
-// ask sends one request and adds what the engine says that it has used. Each prompt begins in another way, so that none
-// is in the engine's cache.
+// ask sends one request and adds the usage that the engine reports. Each prompt has another beginning, so that none is
+// in the engine's cache.
 func (f *fairTenant) ask(ctx context.Context, t *testing.T, url string) {
 	prompt := fmt.Sprintf("%s %d ", f.name, f.requests.Add(1))
 	prompt += strings.Repeat("x", f.in-len(prompt))

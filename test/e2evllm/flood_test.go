@@ -15,7 +15,7 @@ import (
 
 // The flood: a tenant with eight times as many requests in flight as the engine has slots, and another one with a few.
 // The flood's answers are longer, like those of a batch job beside a chat. Each tenant's answers differ in length:
-// equal ones that begin together would end together, and come and go in whole batches, unlike real users' requests.
+// equal ones that begin together would end together, in whole batches, unlike real users' requests.
 const (
 	floodWorkers = 64
 	quietRate    = 2.0 // per second
@@ -25,7 +25,8 @@ const (
 	floodLength  = 30 * time.Second // of a run, with the warm-up
 )
 
-// The targets: the other tenant's median is at most this fraction of what it was, with this fraction of the throughput.
+// The targets: the other tenant's median is at most this fraction of the one without Weir, with this fraction of the
+// throughput.
 const (
 	mostWait        = 0.20
 	leastThroughput = 0.95
@@ -42,7 +43,7 @@ fairRequestQueue: { totalCapacity: 1000, flowCapacity: 200 }
 requestQueueController: { %s }
 `, fairnessHeader, bounds)
 
-// The names of what is compared, and of the figures.
+// The names of the compared cases, and of the figures.
 const (
 	alone, withWeir = "Envoy alone", "Envoy with Weir"
 	waitP50         = "the other's wait, median, s"
@@ -51,8 +52,8 @@ const (
 	busy            = "requests running in the engine, mean"
 )
 
-// floodRounds plays the rounds, each through both Envoys. A round during which others used the processors is repeated,
-// up to three times as many rounds in total; if there are not enough good ones, all are used. foreign is the others'
+// floodRounds plays the rounds, each through both Envoys. A round in which other processes used the processors is
+// repeated, up to three times as many rounds in total. If too few are good, all are used. foreign is the others'
 // largest share in a used round, spoilt the number of unused rounds.
 func floodRounds(t *testing.T, e *engine, set *setting) (compared *loadgen.Comparison, foreign float64, spoilt int) {
 	t.Helper()

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// quietLoad returns the load average above which a machine is not idle: each of its processors has work without us.
+// quietLoad returns the load average above which a machine is busy: each of its processors has work without this test.
 func quietLoad() float64 { return float64(runtime.NumCPU()) }
 
-// The largest share of processor time that others may use while figures are taken: where two are compared, and where
-// others' work can only increase a figure that has an upper bound.
+// The largest share of processor time of other processes during a measurement: for a comparison of two figures, and for
+// a figure with an upper bound that others' work can only increase.
 const (
 	mostForeign        = 0.08
 	mostForeignBounded = 0.2
@@ -38,7 +38,7 @@ func loadAverage(t *testing.T) float64 {
 	return load
 }
 
-// awaitQuiet waits until the machine is quiet, and returns its load then.
+// awaitQuiet waits until the machine is quiet, and returns its load.
 func awaitQuiet(t *testing.T) float64 {
 	t.Helper()
 	for deadline := time.Now().Add(*calm); ; time.Sleep(5 * time.Second) {
@@ -52,10 +52,10 @@ func awaitQuiet(t *testing.T) float64 {
 	}
 }
 
-// used is processor time since some beginning, in ticks: all of it, and this process's with its descendants.
+// used is processor time since some beginning, in ticks: all of it, and that of this process with its descendants.
 type used struct{ all, ours int64 }
 
-// usedNow reads what /proc says (proc_stat(5), proc_pid_stat(5)).
+// usedNow reads /proc (proc_stat(5), proc_pid_stat(5)).
 func usedNow(t *testing.T) used {
 	t.Helper()
 	text, err := os.ReadFile("/proc/stat")
@@ -87,7 +87,7 @@ func usedNow(t *testing.T) used {
 	return u
 }
 
-// processes are all processes' parents and the ticks that they have used.
+// processes has all processes' parents and used ticks.
 func processes(t *testing.T) (parents map[int]int, ticks map[int]int64) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -115,7 +115,7 @@ func processes(t *testing.T) (parents map[int]int, ticks map[int]int64) {
 	return parents, ticks
 }
 
-// foreignSince is the share of the processor time used since then that was others'.
+// foreignSince is other processes' share of the processor time since then.
 func foreignSince(t *testing.T, then used) float64 {
 	t.Helper()
 	now := usedNow(t)
@@ -126,7 +126,7 @@ func foreignSince(t *testing.T, then used) float64 {
 	return max(0, float64(all-(now.ours-then.ours))/float64(all))
 }
 
-// wantQuiet fails the test if others' work has distorted figures that are to be kept.
+// wantQuiet fails the test if others' work has distorted figures to be kept.
 func wantQuiet(t *testing.T, foreign, most float64) {
 	t.Helper()
 	if foreign > most {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(binaries.Run(m, binaries.EPP))
 }
 
-// TestRealEngine plays the scenes one after the other on one engine, and keeps what they found if all is well and the
+// TestRealEngine plays the scenes one after the other on one engine, and keeps the results if all tests pass and the
 // machine was quiet.
 func TestRealEngine(t *testing.T) {
 	if *rounds < 1 || *rounds > 20 {

@@ -87,7 +87,7 @@ func (e *engine) watch(t *testing.T, every time.Duration) (stop func() []sample)
 	return stop
 }
 
-// await waits until the engine's occupancy is as wanted.
+// await waits until the engine's occupancy has this value.
 func (e *engine) await(t *testing.T, want occupancy) {
 	t.Helper()
 	var last occupancy

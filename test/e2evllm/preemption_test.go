@@ -19,9 +19,9 @@ import (
 // request of a higher tier arrives.
 const (
 	preemptionRounds = 10
-	bulkTokens       = 300 // some seconds of work: nothing of it ends by itself before the preemption
+	bulkTokens       = 300 // some seconds of work: none ends by itself before the preemption
 	urgentTokens     = 16
-	// abortWithin is how soon after the urgent request was sent the engine must have dropped the victim.
+	// abortWithin is the longest time from the urgent request until the engine has dropped the victim.
 	abortWithin = 200 * time.Millisecond
 )
 
@@ -39,7 +39,7 @@ tiers:
 // preempted is the result of a round. Times are since the urgent request was sent.
 type preempted struct {
 	rejected  time.Duration // the victim's client had its 503
-	logged    time.Duration // the engine said that it aborted the victim
+	logged    time.Duration // the engine logged the victim's abort
 	forgotten time.Duration // running + waiting at the bound for good, with the urgent request among them
 	most      int           // the largest running + waiting, and
 	mostAfter int           // the largest from abortWithin on
@@ -49,7 +49,7 @@ type preempted struct {
 // urgent one.
 func preemptionScene(t *testing.T, e *engine) section {
 	set := before(t, e, preemptionConfig)
-	// Weir knows that Envoy has the gate from the first answer that passes it.
+	// The first answer that passes the gate shows it to Weir.
 	wantStream(t, "the first", <-begin(t, set.weir.URL(), streamed("weir-e2e-first.", "bulk", 1)), 1)
 	start := usedNow(t)
 	var rejected, logged, forgotten []time.Duration
@@ -93,7 +93,7 @@ Wanted: the last two within %d ms. The engine's gauges, read every 10 ms: at mos
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// preemptOnce is one round, with its requests' names beginning so.
+// preemptOnce is one round, with this prefix of its requests' names.
 func preemptOnce(t *testing.T, e *engine, set *setting, name string) (p preempted) {
 	t.Helper()
 	type ended struct {
@@ -124,7 +124,7 @@ func preemptOnce(t *testing.T, e *engine, set *setting, name string) (p preempte
 
 	p.rejected = victim.ended.Sub(served.sent)
 	p.logged = sinceLogged(t, e, served.sent, victim.name, "aborted")
-	// From here on the gauges at the bound mean that the victim is not counted any more, since the urgent one is.
+	// From here on gauges at the bound mean that the victim no longer counts, since the urgent one does.
 	p.forgotten = sinceLogged(t, e, served.sent, "Added request", urgentID)
 	for _, s := range samples {
 		since := s.at.Sub(served.sent)
@@ -146,7 +146,7 @@ func preemptOnce(t *testing.T, e *engine, set *setting, name string) (p preempte
 	return p
 }
 
-// streamed asks for a stream, under a name that the engine logs.
+// streamed requests a stream, under a name that the engine logs.
 func streamed(id, tier string, tokens int) ask {
 	return ask{
 		body: fmt.Sprintf(`{"model":%q,"max_tokens":%d,"stream":true,"stream_options":{"include_usage":true},`+
@@ -155,7 +155,7 @@ func streamed(id, tier string, tokens int) ask {
 	}
 }
 
-// sinceLogged is how long after a time the engine wrote a line with all the parts.
+// sinceLogged is the time from the given one to the engine's line with all the parts.
 func sinceLogged(t *testing.T, e *engine, since time.Time, parts ...string) time.Duration {
 	t.Helper()
 	at, ok := e.log.when(parts...)

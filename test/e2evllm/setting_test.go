@@ -19,10 +19,10 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// patience bounds every wait for one answer or state: far above what any of them takes.
+// patience bounds every wait for one answer or state: far above the time of any of them.
 const patience = time.Minute
 
-// setting is what runs in front of the engine during a scene.
+// setting has the parts in front of the engine during a scene.
 type setting struct {
 	direct *envoyrun.Envoy // without Weir
 	weir   *envoyrun.Envoy // with Weir, and the first-token gate unless the scene has another configuration
@@ -76,7 +76,7 @@ func throughWith(t *testing.T, e *engine, envoy, config string, flags []string, 
 	return &set
 }
 
-// logEPP shows what a Weir says of itself.
+// logEPP logs a Weir's own output.
 func logEPP(t *testing.T, dir string, epp *scene.EPP) {
 	log, _ := os.ReadFile(filepath.Join(dir, "epp.log"))
 	t.Logf("epp's log:\n%s", log)
@@ -105,7 +105,7 @@ type ask struct {
 	header []string // name, value, …
 }
 
-// answer is what a client saw.
+// answer is a client's view of an answer.
 type answer struct {
 	status int
 	header http.Header

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-epp/weir/internal/loadgen"
 )
 
-// Clients that always have a request, more than the bound begins with, and the run of each configuration. Answers are long,
-// so that a reading of the engine's metrics, which comes every second, sees what goes on for some seconds.
+// More clients with constant requests than the first bound, and the run of each configuration. Answers are long, so
+// that a reading of the engine's metrics, once a second, covers some seconds.
 const (
 	slotsClients = 72
 	slotsTokens  = 192 // of an answer, a half less to a half more
@@ -27,8 +27,8 @@ const (
 	slotsRun     = 24 * time.Second
 )
 
-// The targets of a bound that nobody has set: requests that wait inside the engine at the end, and the tokens of a step of the
-// engine, of those with the bound of the other scenes.
+// The targets of a bound from metrics, relative to the bound of the other scenes: requests that wait inside the engine
+// at the end, and tokens of an engine's step.
 const (
 	mostInside = 2.0
 	leastStep  = 0.98
@@ -46,7 +46,7 @@ func slotsConfig(slots string) string {
 	return "profile: recommended\nfairRequestQueue: { queueTTL: 10m }\nrequestQueueController: { slotsPerBackend: " + slots + " }\n"
 }
 
-// slotsScene checks that the engine's slots are found by its metrics.
+// slotsScene checks that Weir finds the engine's slots by its metrics.
 func slotsScene(t *testing.T, e *engine) section {
 	auto := through(t, e, "recommended", slotsConfig("auto"))
 	stated := through(t, e, "recommended", slotsConfig(fmt.Sprint(bound)))
@@ -79,7 +79,7 @@ func slotsScene(t *testing.T, e *engine) section {
 	}
 	full, waits, least := compared.Ratio(withAuto, withStated, step), compared.Of(withAuto, insideMedian), compared.Of(withAuto, leastBound)
 	if full.Median < leastStep {
-		complain := t.Logf // requests that are on their way for want of a processor leave slots empty, whatever the bound
+		complain := t.Logf // requests delayed for want of a processor leave slots empty, whatever the bound
 		if *out != "" {
 			complain = t.Errorf
 		}

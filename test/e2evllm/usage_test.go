@@ -14,7 +14,7 @@ import (
 
 const usageTokens = 16 // of each answer
 
-// usageCalls are one request for each API of the engine, and one that asks for several answers at once.
+// usageCalls are one request for each API of the engine, and one for several answers at once.
 var usageCalls = []struct {
 	name, path string
 	body       string // with one %s for more fields
@@ -39,8 +39,7 @@ var usageCalls = []struct {
 
 const openAIStream = `,"stream":true,"stream_options":{"include_usage":true}`
 
-// usageScene checks that Weir's reader finds the usage that the engine reports, in whole answers and in streams,
-// however they are cut.
+// usageScene checks that Weir's reader finds the engine's usage, in whole answers and in streams, for any cuts.
 func usageScene(t *testing.T, e *engine) section {
 	set := before(t, e, "profile: wfq\nrequestQueueController: { "+bounds+" }\n")
 	var text strings.Builder

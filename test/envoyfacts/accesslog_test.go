@@ -27,7 +27,7 @@ func withDecision(answer *extproc.ProcessingResponse, fields map[string]any) *ex
 	return answer
 }
 
-// loggingDecisions configures a JSON access log that contains the processor's decision, and whether Envoy accepts the
+// loggingDecisions configures a JSON access log with the processor's decision, and whether Envoy accepts the
 // processor's metadata.
 func loggingDecisions(accepted bool) func(envoyrun.Bootstrap) error {
 	return func(b envoyrun.Bootstrap) error {
@@ -51,7 +51,7 @@ func loggingDecisions(accepted bool) func(envoyrun.Bootstrap) error {
 	}
 }
 
-// wantLogged waits for the only line of the access log and compares the given fields; nil means null.
+// wantLogged waits for the only line of the access log and compares the given fields. nil means null.
 func (e *proxy) wantLogged(t *testing.T, want map[string]any) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -39,7 +39,7 @@ func TestProtocolConfigNamesBodyModes(t *testing.T) {
 			}
 			s.send(rejection("enough"))
 			if config == "gate" {
-				p.accept(t).passGate() // which a rejection goes through as well
+				p.accept(t).passGate() // a rejection goes through it as well
 			}
 			x.want(http.StatusServiceUnavailable, rejectionBody)
 			s.wantEnded()
@@ -176,7 +176,7 @@ func TestHeaderOnlyHoldsTheBody(t *testing.T) {
 	s.wantNoMore()
 }
 
-// counter counts what is read from it.
+// counter counts the bytes read from it.
 type counter struct {
 	from io.Reader
 	read atomic.Int64

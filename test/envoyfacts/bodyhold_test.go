@@ -9,9 +9,9 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// One override counts for the whole body phase, from its start to the answer: sent straight after the answer to the
-// headers it covers the body's way to the processor and the wait that follows. That is so if the body was whole at that
-// time, which the buffer filter sees to. A second one in the same phase is ignored, also a longer one.
+// One override counts for the whole body phase, from its start to the answer. Sent directly after the answer to the
+// headers, it covers the body's way to the processor and the following wait. This needs a whole body at that time, as
+// with the buffer filter. A second override in the same phase is ignored, even a longer one.
 func TestOneOverrideForTheBodyPhase(t *testing.T) {
 	t.Parallel()
 	const timeout, override = 2 * time.Second, 6 * time.Second // a message of the processor takes less
@@ -45,7 +45,7 @@ func TestOneOverrideForTheBodyPhase(t *testing.T) {
 }
 
 // While the client still sends, no message is outstanding and an override is ignored. It does not count as the one of
-// the body phase: the one that follows the body does.
+// the body phase: the override after the body does.
 func TestOverrideBeforeTheBodyIsWhole(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second

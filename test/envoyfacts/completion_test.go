@@ -10,8 +10,8 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// sse is a model server that sends its headers at once and then the pieces that it is given, one by one; it ends when
-// there are no more. gone gets a value for each request that has ended.
+// sse is a model server that sends its headers at once and then the given pieces, one by one. It ends with the last
+// piece. gone gets a value for each ended request.
 func sse(t *testing.T) (address string, pieces chan<- string, gone <-chan struct{}) {
 	t.Helper()
 	source, left := make(chan string), make(chan struct{}, 16)
@@ -94,7 +94,7 @@ func TestTrailersAreAMessage(t *testing.T) {
 		_, _ = io.WriteString(w, "body")
 		w.Header().Set("X-Checksum", "1")
 	})
-	// Over HTTP/1.1 Envoy passes trailers only if told to; upstream ones reach ext_proc only then.
+	// Over HTTP/1.1 Envoy passes trailers only if configured. Upstream trailers reach ext_proc only then.
 	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
 		protocol := envoyrun.Object(b.Cluster(envoyrun.ModelServersCluster), "typed_extension_protocol_options",
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions", "explicit_http_config")
@@ -166,7 +166,7 @@ func TestStreamEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// unused returns an address on which nobody listens.
+// unused returns an address without a listener.
 func unused(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -29,7 +29,7 @@ func TestDestination(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		answer *extproc.ProcessingResponse
-		want   string // the body; empty: any of the cluster
+		want   string // the body; empty: of any server in the cluster
 		served string
 	}{
 		{"header", requestHeaders(destinationHeader, a), "a", a},
@@ -41,7 +41,7 @@ func TestDestination(t *testing.T) {
 		{"none", requestHeaders(), "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for range 4 { // the fallback would choose the right one sometimes
+			for range 4 { // the fallback would sometimes choose the right one
 				x := envoy.post(t, "")
 				s := p.accept(t)
 				s.want("request_headers")
@@ -63,8 +63,8 @@ func TestDestination(t *testing.T) {
 	}
 }
 
-// Envoy merges the parts of an answer that is the concatenation of two, as Protobuf has it: headers of both are set, and
-// namespaces of both are in the metadata. Weir's codec relies on it.
+// Envoy merges the parts of an answer that is the concatenation of two, by Protobuf's rule: headers of both are set,
+// and namespaces of both are in the metadata. Weir's codec relies on it.
 func TestConcatenatedAnswersMerge(t *testing.T) {
 	a := modelServer(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Header.Get("x-shared")+r.Header.Get("x-own")+r.Header.Get("x-removed"))
@@ -99,8 +99,8 @@ func TestConcatenatedAnswersMerge(t *testing.T) {
 }
 
 // "A configuration must remove the header before the filter": with every shipped file, a client's own destination has
-// no effect, even if the processor is dead and requests go on without it. Without the removal it has an effect, which
-// shows that the removal is what prevents it.
+// no effect, even if the processor is dead and requests go on without it. Without the removal it has an effect, so the
+// removal is necessary.
 func TestForgedDestination(t *testing.T) {
 	a, b := modelServer(t, answering("a")), modelServer(t, answering("b"))
 	chosen := func(t *testing.T, config string, edit func(envoyrun.Bootstrap) error) (chosen int) {

@@ -25,7 +25,7 @@ func (e *proxy) assign(t *testing.T, hosts ...eds.Host) {
 	e.waitForStat(t, updates, stats[updates]+1)
 }
 
-// answers sends requests with headers, and returns how often each answer came; all have status 200.
+// answers sends requests with headers, and returns the number of each answer. All have status 200.
 func (e *proxy) answers(t *testing.T, requests int, pairs ...string) map[string]int {
 	t.Helper()
 	count := map[string]int{}

@@ -16,10 +16,10 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// No test may leave a goroutine or a connection to Envoy behind.
+// A test may leave no goroutine and no connection to Envoy behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// proxy is a running Envoy as its clients see it.
+// proxy is a running Envoy in its clients' view.
 type proxy struct{ *envoyrun.Envoy }
 
 // start starts a shipped configuration, with a message timeout that even a loaded machine does not reach. If Envoy
@@ -76,7 +76,7 @@ type exchange struct {
 	t      *testing.T
 	hangUp context.CancelFunc
 	answer chan *http.Response // one, once its headers are there; closed if there is none
-	err    error               // why there is none
+	err    error               // the reason for a missing answer
 }
 
 // post sends a request on a connection of its own and does not wait for the answer. pairs are headers.
@@ -128,7 +128,7 @@ func (x *exchange) headers() *http.Response {
 	return resp
 }
 
-// wantUnanswered fails if the client already has the answer's headers.
+// wantUnanswered checks that the client does not have the answer's headers yet.
 func (x *exchange) wantUnanswered() {
 	x.t.Helper()
 	if len(x.answer) > 0 {
@@ -150,7 +150,7 @@ func (x *exchange) want(status int, body string) *http.Response {
 	return resp
 }
 
-// wantError waits for the whole answer, which must be an error of Envoy's own in the shape of OpenAI's API.
+// wantError waits for the whole answer, which must be an error of Envoy's own in the form of OpenAI's API.
 func (x *exchange) wantError(status int, code string) {
 	x.t.Helper()
 	resp := x.headers()
@@ -161,7 +161,7 @@ func (x *exchange) wantError(status int, code string) {
 	wantErrorShape(x.t, resp.StatusCode, resp.Header, got, status, code)
 }
 
-// wantErrorShape fails the test unless the body is an error with this code, as clients of OpenAI's API read it.
+// wantErrorShape checks that the body is an error with this code in the form of OpenAI's API.
 func wantErrorShape(t *testing.T, got int, header http.Header, body []byte, status int, code string) {
 	t.Helper()
 	var e struct {

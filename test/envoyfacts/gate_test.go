@@ -14,8 +14,7 @@ func gateID(message *extproc.ProcessingRequest) string {
 	return message.GetMetadataContext().GetFilterMetadata()["weir"].GetFields()["id"].GetStringValue()
 }
 
-// passGate drives a gate's stream: it answers the headers when the first piece of the body has arrived, and ends the
-// stream.
+// passGate drives a gate's stream: it answers the headers after the first piece of the body, and ends the stream.
 func (s *stream) passGate() {
 	s.t.Helper()
 	message := s.want("response_headers")

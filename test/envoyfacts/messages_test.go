@@ -15,7 +15,7 @@ import (
 // destinationHeader is the header that names the endpoint to Envoy.
 const destinationHeader = "x-gateway-destination-endpoint"
 
-// header returns a message's header from raw_value, where Envoy puts it, or else from value, marked so that tests
+// header returns a message's header from raw_value, Envoy's field for it, or else from value, marked so that tests
 // notice.
 func header(headers *extproc.HttpHeaders, name string) string {
 	for _, h := range headers.GetHeaders().GetHeaders() {
@@ -40,7 +40,7 @@ func setHeaders(pairs ...string) *extproc.HeaderMutation {
 	return mutation
 }
 
-// requestHeaders answers the request headers; Envoy sends the request on with these headers set.
+// requestHeaders answers the request headers. Envoy then sends the request with these headers set.
 func requestHeaders(pairs ...string) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestHeaders{
 		RequestHeaders: &extproc.HeadersResponse{Response: &extproc.CommonResponse{HeaderMutation: setHeaders(pairs...)}},
@@ -70,7 +70,7 @@ func withMetadata(answer *extproc.ProcessingResponse, namespace, key, value stri
 	return answer
 }
 
-// requestBody answers a complete request body; Envoy sends it on with these headers set.
+// requestBody answers a complete request body. Envoy then sends it with these headers set.
 func requestBody(pairs ...string) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_RequestBody{
 		RequestBody: &extproc.BodyResponse{Response: &extproc.CommonResponse{HeaderMutation: setHeaders(pairs...)}},
@@ -125,7 +125,7 @@ func responseTrailers() *extproc.ProcessingResponse {
 	}}
 }
 
-// rejection is a rejection as Weir sends it: 503 with a JSON body, Retry-After, and the reason for Envoy's access log.
+// rejection is Weir's rejection: 503 with a JSON body, Retry-After, and the reason for Envoy's access log.
 func rejection(reason string) *extproc.ProcessingResponse {
 	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ImmediateResponse{
 		ImmediateResponse: &extproc.ImmediateResponse{

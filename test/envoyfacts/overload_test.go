@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// The facts about Envoy's own signals of overload, on which ADR 0192 rests.
+// The facts about Envoy's own signals of overload behind ADR 0192.
 
 const overloadedHeader = "x-envoy-overloaded"
 
@@ -33,8 +33,8 @@ func (e *proxy) waitForStat(t *testing.T, name string, want int64) {
 	})
 }
 
-// checked adds a check of the health of Weir's cluster, at an address of its own, and the least part of healthy hosts in
-// percent; below 0: Envoy's default.
+// checked adds a health check of Weir's cluster, at its own address, and the least part of healthy hosts in percent;
+// below 0: Envoy's default.
 func checked(address string, panicThreshold int) func(envoyrun.Bootstrap) error {
 	return func(b envoyrun.Bootstrap) error {
 		_, port, err := net.SplitHostPort(address)
@@ -58,7 +58,8 @@ func checked(address string, panicThreshold int) func(envoyrun.Bootstrap) error 
 	}
 }
 
-// passes sends a request, and returns its status if Envoy opens no stream for it; else 0, when it has been answered.
+// passes sends a request, and returns its status if Envoy opens no stream for it. Otherwise it returns 0 after the
+// answer.
 func (e *proxy) passes(t *testing.T, p *processor, pairs ...string) int {
 	t.Helper()
 	x := e.post(t, "", pairs...)
@@ -108,7 +109,7 @@ func TestEnvoyAndTheProcessorsHealth(t *testing.T) {
 				t.Helper()
 				got := -1
 				for limit := time.Now().Add(patience); got != status && time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
-					got = envoy.passes(t, p) // worker threads learn of it a little later than the statistics
+					got = envoy.passes(t, p) // worker threads get it a little later than the statistics
 				}
 				if got != status {
 					t.Fatalf("status %d, want %d (0: a stream)", got, status)

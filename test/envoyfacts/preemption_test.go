@@ -13,7 +13,7 @@ import (
 )
 
 // hanging is a model server that accepts requests and never answers. arrived gets a value for each request, and gone
-// one for each whose client has gone.
+// one for each disconnected client.
 func hanging(t *testing.T) (address string, arrived, gone <-chan struct{}) {
 	t.Helper()
 	came, left := make(chan struct{}, 16), make(chan struct{}, 16)
@@ -49,7 +49,7 @@ func dispatch(t *testing.T, p *processor, config, destination string) *stream {
 	return s
 }
 
-// wantRejection waits for the answer, which must be the rejection exactly as sent.
+// wantRejection waits for the answer, which must be exactly the rejection.
 func (x *exchange) wantRejection(reason string) {
 	x.t.Helper()
 	resp := x.want(http.StatusServiceUnavailable, rejectionBody)
@@ -98,7 +98,7 @@ func TestRejectionReplacesAnAnswer(t *testing.T) {
 	s.wantEnded()
 }
 
-// begun starts a streamed answer, of which the client has the first piece.
+// begun starts a streamed answer. The client has its first piece.
 func begun(t *testing.T) (s *stream, body io.Reader, pieces chan<- string, gone <-chan struct{}) {
 	t.Helper()
 	p := newProcessor(t)
@@ -159,7 +159,7 @@ func TestStreamEndedByUs(t *testing.T) {
 	}
 }
 
-// Ending a held request's stream with a gRPC error rejects it only in fail-closed; in fail-open it lets the request go.
+// Ending a held request's stream with a gRPC error rejects it only in fail-closed. In fail-open the request goes on.
 func TestStreamEndedByUsWithAnError(t *testing.T) {
 	for config, want := range map[string]int{"recommended": http.StatusOK, "fail-closed": http.StatusServiceUnavailable} {
 		t.Run(config, func(t *testing.T) {

@@ -15,8 +15,7 @@ import (
 	"github.com/weir-epp/weir/pkg/extproc/codec"
 )
 
-// patience is how long a test waits for something that must happen. Ten times less should suffice, except on a loaded
-// machine.
+// patience bounds a test's wait for a certain event. A tenth of it should suffice, except on a loaded machine.
 const patience = 30 * time.Second
 
 // processor is an ext_proc server whose streams the test drives by hand, message by message.
@@ -27,7 +26,7 @@ type processor struct {
 	streams chan *stream
 }
 
-// compared is Weir's codec, which must read all that Envoy sends, as the generated code does.
+// compared is Weir's codec, which must read all of Envoy's messages like the generated code.
 type compared struct {
 	encoding.CodecV2
 	t *testing.T
@@ -41,7 +40,7 @@ func (c compared) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	switch there.Request.(type) {
 	case *extproc.ProcessingRequest_RequestHeaders, *extproc.ProcessingRequest_ResponseHeaders:
-	default: // the codec leaves out what Weir reads in messages with headers only
+	default: // the codec skips fields that Weir reads in messages with headers only
 		if m := there.MetadataContext; m != nil {
 			m.FilterMetadata = nil
 		}
@@ -54,13 +53,13 @@ func (c compared) Unmarshal(data mem.BufferSlice, v any) error {
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// stream is one ext_proc stream. It always receives, as Weir does; the messages wait until the test takes them.
+// stream is one ext_proc stream. It always receives, as Weir does. The messages wait until the test takes them.
 type stream struct {
 	t        *testing.T
 	grpc     grpc.BidiStreamingServer[extproc.ProcessingRequest, extproc.ProcessingResponse]
 	messages chan *extproc.ProcessingRequest
-	verdict  chan error // what Process shall return
-	why      chan error // why there are no more messages
+	verdict  chan error // result of Process
+	why      chan error // reason for the end of the messages
 }
 
 func newProcessor(t *testing.T) *processor {

@@ -26,7 +26,7 @@ func TestShippedFilesAreValid(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			check := exec.Command(binary, "--mode", "validate", "--disable-hot-restart", "--log-level", "error",
 				"--config-path", "config/envoy/"+filepath.Base(file))
-			check.Dir = "../.." // as the files say
+			check.Dir = "../.." // with the files' addresses
 			if out, err := check.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -66,8 +66,8 @@ func TestShippedFilesSayHowToStartThem(t *testing.T) {
 	}
 }
 
-// Every shipped file starts with other addresses. Without Weir it serves what its failure mode says, to those who show
-// the key or token that it requires. The shipped token keys belong to nobody. Its config dump has no trap.
+// Every shipped file starts with other addresses. Without Weir it serves by its failure mode, for clients with its key
+// or token. The shipped token keys have no owner. Its config dump has no trap.
 func TestShippedFilesServe(t *testing.T) {
 	address := modelServer(t, answering("served"))
 	for _, config := range envoyrun.Shipped() {
@@ -91,7 +91,7 @@ func TestShippedFilesServe(t *testing.T) {
 	}
 }
 
-// Each shipped file has all that protects an installation, not only the recommended one.
+// Each shipped file, and not only the recommended one, has all settings that protect an installation.
 func TestShippedFilesProtect(t *testing.T) {
 	for _, config := range envoyrun.Shipped() {
 		t.Run(config, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestShippedFilesProtect(t *testing.T) {
 				"x-prefiller-host-port", "x-encoder-hosts-ports", "x-data-parallel-host-port",
 			} {
 				if header == "x-gateway-model-name" && config == "header-only" {
-					continue // which is for those where a hop sets it
+					continue // it is for installations where a hop sets it
 				}
 				if !slices.ContainsFunc(removed, func(m any) bool { return envoyrun.Object(m)["remove"] == header }) {
 					t.Errorf("a client's %s stays", header)

@@ -17,16 +17,16 @@ import (
 	"github.com/weir-epp/weir/internal/envoyrun"
 )
 
-// The harm of the traps that `weir doctor` finds (docs/doctor.md), as far as no other test shows it.
+// The harm of the traps that `weir doctor` finds (docs/doctor.md), unless another test shows it.
 
-// wantTraps fails unless `weir doctor` finds these traps, and no others, in the running Envoy's config dump beside a Weir as
-// config/weir.yaml has it.
+// wantTraps checks that `weir doctor` finds exactly these traps in the running Envoy's config dump, beside a Weir with
+// config/weir.yaml.
 func (e *proxy) wantTraps(t *testing.T, servers []string, ids ...string) {
 	t.Helper()
 	e.wantTrapsOf(t, doctor.Weir{Endpoints: servers}, ids...)
 }
 
-// wantTrapsOf is wantTraps for a Weir of which more is known.
+// wantTrapsOf is wantTraps for a Weir with more known facts.
 func (e *proxy) wantTrapsOf(t *testing.T, weir doctor.Weir, ids ...string) {
 	t.Helper()
 	text, err := os.ReadFile("../../config/weir.yaml")
@@ -214,8 +214,8 @@ func TestMetadataThatIsNotReceived(t *testing.T) {
 	}
 }
 
-// The processor gets the metadata of the namespaces that are forwarded, and no other: without envoy.lb it does not learn which
-// endpoint served.
+// The processor gets the metadata of forwarded namespaces only: without envoy.lb it does not learn the serving
+// endpoint.
 func TestMetadataThatIsNotForwarded(t *testing.T) {
 	address := modelServer(t, answering("a"))
 	for name, want := range map[string]string{"forwarded": address, "not forwarded": ""} {
@@ -322,8 +322,9 @@ func TestUpstreamFilterWithASmallBuffer(t *testing.T) {
 	}
 }
 
-// Where usage is read decides whether it arrives: as a filter of the cluster, with the end of the answer; as a filter of the
-// listener, before or after ext_proc, not if the answer comes in one piece while the answer to its headers is outstanding.
+// The place of the usage filter decides whether the usage arrives. As a filter of the cluster, it arrives with the end
+// of the answer. As a filter of the listener, before or after ext_proc, it does not if the answer comes in one piece
+// while the answer to its headers is outstanding.
 func TestUsageOnTheWrongSide(t *testing.T) {
 	const answer = `{"object":"chat.completion","choices":[{"message":{"content":"hello"}}],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}`
 	whole := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -385,7 +386,7 @@ func TestUsageOnTheWrongSide(t *testing.T) {
 	}
 }
 
-// An Envoy that speaks TLS to a processor that does not opens no stream: in fail-open requests pass it.
+// An Envoy that speaks TLS to a processor without TLS opens no stream: in fail-open requests bypass it.
 func TestTLSToAPlaintextProcessor(t *testing.T) {
 	p, server := newProcessor(t), modelServer(t, answering("past"))
 	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
@@ -404,7 +405,7 @@ func TestTLSToAPlaintextProcessor(t *testing.T) {
 	}
 }
 
-// An Envoy whose cluster has another port than the processor opens no stream: in fail-open requests pass it.
+// An Envoy whose cluster has another port than the processor opens no stream: in fail-open requests bypass it.
 func TestNothingAtTheProcessorsPort(t *testing.T) {
 	p, server := newProcessor(t), modelServer(t, answering("past"))
 	_, listens, _ := strings.Cut(p.address, ":")
@@ -421,7 +422,8 @@ func TestNothingAtTheProcessorsPort(t *testing.T) {
 	}
 }
 
-// A buffer filter with less than the processor would take answers 413 itself, and the processor sees only that answer.
+// A buffer filter with a smaller limit than the processor's answers 413 itself, and the processor sees only that
+// answer.
 func TestBodyOverTheBufferFilter(t *testing.T) {
 	p, server := newProcessor(t), unused(t)
 	envoy := start(t, "recommended", p, func(b envoyrun.Bootstrap) error {
@@ -439,7 +441,7 @@ func TestBodyOverTheBufferFilter(t *testing.T) {
 	s.wantEnded()
 }
 
-// streamUpstream has every answer of the model servers pass an ext_proc filter of their cluster, in STREAMED mode.
+// streamUpstream sends every answer of the model servers through an ext_proc filter of their cluster, in STREAMED mode.
 func streamUpstream(b envoyrun.Bootstrap, p *processor, limit int) error {
 	shipped, err := envoyrun.Load("recommended")
 	if err != nil {

@@ -24,7 +24,7 @@ config:
   tiers: [ { name: critical, canPreempt: true } ]
 `
 
-// duplex are values with which Weir sees whole answers, and sends them back.
+// duplex are values with which Weir sees whole answers, and returns them.
 const duplex = "pool: { failureMode: FailClose }\ngateway: { envoyGateway: { responseBody: FullDuplexStreamed } }\n"
 
 // headersOnly is a configuration with one slot at each engine, with which Weir reads no bodies.
@@ -35,7 +35,7 @@ config:
   requestQueueController: { slotsPerBackend: 1 }
 `
 
-// fill has a request at each engine, and returns them with their answers.
+// fill sends a request to each engine, and returns them with their answers.
 func (r *rig) fill(a ask) (at [2]*held, answers [2]<-chan expect.Answer) {
 	r.t.Helper()
 	for i := range at {
@@ -45,7 +45,7 @@ func (r *rig) fill(a ask) (at [2]*held, answers [2]<-chan expect.Answer) {
 	return at, answers
 }
 
-// roundTrip has a request answered that does not wait. By its end Weir knows of every stream that Envoy ended before.
+// roundTrip serves a request without a wait. By its end Weir has seen the end of every stream that Envoy ended before.
 func (r *rig) roundTrip() {
 	r.t.Helper()
 	answers := r.send(ask{method: http.MethodGet})
@@ -54,7 +54,7 @@ func (r *rig) roundTrip() {
 	served(r.t, "a request that does not wait", answers)
 }
 
-// A request waits until an answer before it has ended, though Envoy Gateway's filter skips response trailers.
+// A request waits until an earlier answer has ended, although Envoy Gateway's filter skips response trailers.
 func TestRequestsQueue(t *testing.T) {
 	for name, values := range map[string]string{"with the body": oneSlot, "by headers": headersOnly} {
 		t.Run(name, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestRequestWithoutABody(t *testing.T) {
 	r.settled()
 }
 
-// Where Weir sees whole answers, requests without a body and those whose headers suffice are served and seen to their
-// ends, too.
+// If Weir sees whole answers, requests without a body and those with sufficient headers are served and followed to
+// their ends, too.
 func TestWholeAnswersWithoutABody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{values: headersOnly + duplex})
@@ -137,8 +137,7 @@ func TestWholeAnswersWithoutABody(t *testing.T) {
 	}
 }
 
-// A critical request takes the place of a sheddable one that is not answered yet: its client gets a 503, and the engine
-// is rid of it.
+// A critical request takes the place of an unanswered sheddable one: its client gets a 503, and the engine drops it.
 func TestPreemption(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{values: oneSlot})
@@ -166,8 +165,8 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// With the whole answer in Weir's sight a streamed answer may be preempted until its first token, though the engine has
-// sent the headers.
+// If Weir sees the whole answer, a streamed answer may be preempted until its first token, although the engine has sent
+// the headers.
 func TestPreemptionBeforeTheFirstToken(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{values: oneSlot + duplex})
@@ -205,7 +204,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// Envoy Gateway accepts the policy that verifies Weir's certificate. It sends the authority by xDS, which does not run.
+// Envoy Gateway accepts the policy that verifies Weir's certificate. It would send the authority by xDS, which is not
+// running.
 func TestVerifiedCertificate(t *testing.T) {
 	t.Parallel()
 	all := render(t, base, "gateway: { envoyGateway: { caConfigMap: ca } }\n")
@@ -242,8 +242,8 @@ func TestForgedHeaders(t *testing.T) {
 	}
 }
 
-// Nor while Weir is away, and requests go past it at once; but without the chart's policy for the Gateway a client's
-// header arrives, and chooses.
+// The same holds while Weir is away, and requests bypass it at once. Without the chart's policy for the Gateway a
+// client's header arrives, and chooses.
 func TestForgedHeadersPastWeir(t *testing.T) {
 	for name, test := range map[string]struct {
 		values  string
@@ -255,7 +255,7 @@ func TestForgedHeadersPastWeir(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, options{values: test.values, edit: func(_ *testing.T, b envoyrun.Bootstrap) {
-				resolve(b.Cluster(envoyrun.WeirCluster), "127.0.0.1:1") // where nobody listens
+				resolve(b.Cluster(envoyrun.WeirCluster), "127.0.0.1:1") // an address without a listener
 			}})
 			named := r.engines[1]
 			answers := r.send(chat("x-gateway-destination-endpoint", named.address()))
@@ -269,7 +269,7 @@ func TestForgedHeadersPastWeir(t *testing.T) {
 	}
 }
 
-// Weir counts the tokens of an answer whose body it sees, and knows none of others.
+// Weir counts the tokens of an answer whose body it sees, and of no other.
 func TestUsage(t *testing.T) {
 	for name, test := range map[string]struct {
 		values string
@@ -299,7 +299,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Envoy Gateway gives the stream to Weir a timeout of 10 s, and no way to change it. It does not end a request that
+// Envoy Gateway gives the stream to Weir a timeout of 10 s, which cannot be changed. It does not end a request that
 // waits longer: here it is 200 ms, and Weir's own TTL ends the request.
 func TestTimeoutOfTheStream(t *testing.T) {
 	t.Parallel()
@@ -334,7 +334,7 @@ func extProc(t *testing.T, b envoyrun.Bootstrap) map[string]any {
 	return filter
 }
 
-// A Weir that is stopped goes unnoticed for messageTimeout; then requests go past it.
+// A stopped Weir is not detected for messageTimeout. Then requests bypass it.
 func TestStuckWeir(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{values: oneSlot +
@@ -365,7 +365,7 @@ func TestStuckWeir(t *testing.T) {
 	}
 }
 
-// Weir serves with a certificate of its own, which Envoy does not verify.
+// Weir serves with its own certificate, which Envoy does not verify.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{values: oneSlot, secure: []string{}})
@@ -379,7 +379,7 @@ func TestTLS(t *testing.T) {
 	r.settled()
 }
 
-// A body far above Envoy Gateway's buffers of 32 KiB is read by Weir and arrives whole; one above the limit gets 413.
+// Weir reads a body far above Envoy Gateway's buffers of 32 KiB, which arrives whole. A body above the limit gets 413.
 func TestLargeBodies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, options{values: oneSlot + "gateway: { maxRequestBody: 4Mi }\n"})
@@ -400,7 +400,7 @@ func TestLargeBodies(t *testing.T) {
 	r.settled()
 }
 
-// Envoy pings Weir every 15 s and waits 5 s for the answer, so a lost machine is noticed within 20 s.
+// Envoy pings Weir every 15 s and waits 5 s for the answer, so it detects a lost machine within 20 s.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	cluster := bootstrap(t, translate(t, render(t, base))).Cluster(weirCluster)
@@ -433,7 +433,7 @@ func TestSeveralPorts(t *testing.T) {
 	}
 }
 
-// The filters are in the order that Weir needs: whole requests only.
+// The filters have Weir's order: whole requests only.
 func TestOrderOfFilters(t *testing.T) {
 	t.Parallel()
 	newRig(t, options{edit: func(t *testing.T, b envoyrun.Bootstrap) {

@@ -22,7 +22,7 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// patience is the longest wait for something that happens at once on an idle machine.
+// patience is the longest wait for an immediate event on an idle machine.
 const patience = 2 * time.Minute
 
 // path is that of all requests.
@@ -31,19 +31,19 @@ const path = "/v1/chat/completions"
 // engine is a model server whose requests wait for the test.
 type engine struct {
 	*httptest.Server
-	arrived chan *held // each request, as it comes
+	arrived chan *held // each request, in order
 }
 
 // held is a request at an engine.
 type held struct {
 	header http.Header
 	body   string
-	gone   <-chan struct{} // closed when Envoy has given the request up
+	gone   <-chan struct{} // closed when Envoy has dropped the request
 	begin  chan struct{}   // closed by the test: the first part of the answer is sent, with its headers unless it is streamed
 	end    chan struct{}   // closed by the test: the answer ends
 }
 
-// answered lets the request be answered.
+// answered answers the request.
 func (h *held) answered() {
 	close(h.begin)
 	close(h.end)
@@ -62,7 +62,7 @@ func newEngine(t *testing.T) *engine {
 func (e *engine) address() string { return e.Listener.Addr().String() }
 
 func (e *engine) serve(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != path { // epp's own questions
+	if r.URL.Path != path { // epp's own requests
 		http.NotFound(w, r)
 		return
 	}
@@ -90,7 +90,7 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rig is an Envoy as Envoy Gateway would configure it, with epp and two engines.
+// rig is an Envoy with Envoy Gateway's configuration, with epp and two engines.
 type rig struct {
 	t       *testing.T
 	engines []*engine
@@ -104,7 +104,7 @@ type options struct {
 	values string                                   // of the chart, on top of base; TLS is off unless secure
 	secure []string                                 // further flags of epp, which serves over TLS
 	others []map[string]any                         // more objects of the cluster
-	edit   func(t *testing.T, b envoyrun.Bootstrap) // changes what egctl has made
+	edit   func(t *testing.T, b envoyrun.Bootstrap) // changes egctl's output
 }
 
 func newRig(t *testing.T, o options) *rig {
@@ -141,7 +141,7 @@ func weirYAML(t *testing.T, all []map[string]any) string {
 	return fmt.Sprint(envoyrun.Object(find(t, all, "ConfigMap", fullname), "data")["weir.yaml"])
 }
 
-// shortened returns it as a scene wants it.
+// shortened returns it in a scene's form.
 func shortened(t *testing.T, text string) string {
 	t.Helper()
 	var document map[string]any
@@ -157,7 +157,7 @@ func shortened(t *testing.T, text string) string {
 	return string(short)
 }
 
-// start starts Envoy. Its clusters keep every field that egctl has made, but for the addresses of their endpoints.
+// start starts Envoy. Its clusters keep every field of egctl's, except for the addresses of their endpoints.
 func (r *rig) start(s *scene.Scene, made envoyrun.Bootstrap, edit func(*testing.T, envoyrun.Bootstrap)) *envoyrun.Envoy {
 	r.t.Helper()
 	text, err := json.Marshal(made)
@@ -225,7 +225,7 @@ func stream(header ...string) ask {
 	return ask{http.MethodPost, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}`, header}
 }
 
-// send sends a request, and returns where its answer comes.
+// send sends a request, and returns the channel of its answer.
 func (r *rig) send(a ask) <-chan expect.Answer {
 	answers := make(chan expect.Answer, 1)
 	go func() {
@@ -235,7 +235,7 @@ func (r *rig) send(a ask) <-chan expect.Answer {
 	return answers
 }
 
-// arrival returns the next request that comes to an engine, and the engine.
+// arrival returns the next request at an engine, and the engine.
 func (r *rig) arrival() (*held, *engine) {
 	r.t.Helper()
 	select {
@@ -249,7 +249,7 @@ func (r *rig) arrival() (*held, *engine) {
 	}
 }
 
-// none checks that no request is at an engine that the test does not know of.
+// none checks that the test knows all requests at the engines.
 func (r *rig) none() {
 	r.t.Helper()
 	if n := len(r.engines[0].arrived) + len(r.engines[1].arrived); n != 0 {
@@ -297,7 +297,7 @@ func (r *rig) await(want float64, name string) {
 	})
 }
 
-// settled waits until nothing waits or runs.
+// settled waits until no request waits or runs.
 func (r *rig) settled() {
 	r.t.Helper()
 	r.await(0, "weir_queue_length")

@@ -28,7 +28,7 @@ const (
 	fullname  = "llama-weir"
 )
 
-// The clusters that Envoy Gateway makes of the chart's policy and route.
+// Envoy Gateway's clusters for the chart's policy and route.
 const (
 	weirCluster   = "envoyextensionpolicy/inference/llama-weir/extproc/0"
 	modelsCluster = "httproute/inference/llama-weir/rule/0"
@@ -41,7 +41,7 @@ httpRoute: { enabled: true, parentRefs: [ { name: gateway } ] }
 gateway: { provider: envoy-gateway }
 `
 
-// theirs are the objects that the operator of Envoy Gateway has.
+// theirs are the objects of Envoy Gateway's operator.
 const theirs = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -114,8 +114,8 @@ var read = []string{
 	"Service", "HTTPRoute", "Backend", "BackendTLSPolicy", "EnvoyExtensionPolicy", "BackendTrafficPolicy", "ClientTrafficPolicy",
 }
 
-// found returns an object as a cluster has it. egctl knows no EndpointSlices, so it takes the address of a Service for
-// those of its pods: each Service has one.
+// found returns an object in a cluster's form. egctl knows no EndpointSlices, so it uses the address of a Service for
+// its pods: each Service has one.
 func found(o map[string]any) map[string]any {
 	if o["kind"] == "Service" {
 		o["spec"] = maps.Clone(envoyrun.Object(o, "spec"))
@@ -124,8 +124,8 @@ func found(o map[string]any) map[string]any {
 	return o
 }
 
-// translate has egctl translate the chart's objects, with those of a cluster beside them, and returns its output.
-// Envoy Gateway must accept each policy and the route.
+// translate translates the chart's objects by egctl, with those of a cluster beside them, and returns the output. Envoy
+// Gateway must accept each policy and the route.
 func translate(t *testing.T, all []map[string]any, others ...map[string]any) []byte {
 	t.Helper()
 	var text strings.Builder
@@ -153,11 +153,11 @@ func translate(t *testing.T, all []map[string]any, others ...map[string]any) []b
 	return out
 }
 
-// refused is a condition of a resource's status that says no.
+// refused is a negative condition in a resource's status.
 var refused = regexp.MustCompile(`\{"type":"[A-Za-z]+","status":"False"[^}]*\}`)
 
-// bootstrap makes a configuration of the output of egctl that Envoy starts with: the same listener, with its routes in
-// it, and the same clusters, with their endpoints in them.
+// bootstrap makes a configuration for Envoy's start from the output of egctl: the same listener, with its routes in it,
+// and the same clusters, with their endpoints in them.
 func bootstrap(t *testing.T, translated []byte) envoyrun.Bootstrap {
 	t.Helper()
 	var output struct {
@@ -214,7 +214,7 @@ func bootstrap(t *testing.T, translated []byte) envoyrun.Bootstrap {
 	delete(listener, "@type")
 	manager["route_config"] = config
 	delete(manager, "rds")
-	// Where Envoys of the shipped files have theirs.
+	// The places of the shipped files' parts.
 	listener["filter_chains"] = []any{listener["default_filter_chain"]}
 	delete(listener, "default_filter_chain")
 	return envoyrun.Bootstrap{

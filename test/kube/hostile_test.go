@@ -160,8 +160,7 @@ func TestASelectorThatNeverRests(t *testing.T) {
 	e.want("10.0.0.2:8000")
 }
 
-// Of the foreign content of Leases with the pool's label, only a possible record of a replica counts, and requests go
-// on.
+// Leases with the pool's label have foreign content. Only a possible record of a replica counts, and requests go on.
 func TestHostileRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

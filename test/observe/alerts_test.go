@@ -19,13 +19,13 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// The namespace of all rigs, and the release that stands for a rig's name in the rendered rules.
+// The namespace of all rigs, and the release that is replaced by a rig's name in the rendered rules.
 const (
 	namespace   = "observe"
 	placeholder = "a-rig"
 )
 
-// ruleGroups are groups of alerts, of which only the wanted fields are read.
+// ruleGroups are groups of alerts, with the needed fields only.
 type ruleGroups struct {
 	Groups []struct {
 		Name  string `json:"name"`
@@ -46,8 +46,8 @@ var rendered struct {
 	err  error
 }
 
-// rulesOf returns the alerts of the chart for a rig, as JSON that Prometheus reads. Each waits for a second, and has the
-// label rig.
+// rulesOf returns the alerts of the chart for a rig, as JSON for Prometheus. Each waits for a second, and has the label
+// rig.
 func rulesOf(t *testing.T, rig string) ruleGroups {
 	t.Helper()
 	rendered.Do(func() { rendered.spec, rendered.err = render(t) })
@@ -116,7 +116,7 @@ func (r *rig) alerts() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// alarmed waits until these alerts are pending or firing, and no others.
+// alarmed waits until exactly these alerts are pending or firing.
 func (r *rig) alarmed(want ...string) {
 	r.t.Helper()
 	slices.Sort(want)

@@ -13,7 +13,7 @@ import (
 // dashboardFile is the dashboard that the chart installs.
 const dashboardFile = "../../charts/weir/files/dashboards/weir.json"
 
-// panel is what is read of a panel: its question, its queries, and the values that are red.
+// panel has the fields read from a panel: its question, its queries, and its red values.
 type panel struct {
 	Title   string
 	Type    string
@@ -59,7 +59,7 @@ func allPanels(t *testing.T) []panel {
 	return all
 }
 
-// Each panel has a test here that makes it red by its fault, and none has a constant that would be a value without one.
+// Each panel has a test here that makes it red by its fault, and no panel has a constant as a value.
 func TestEveryPanelIsAsked(t *testing.T) {
 	tests := ""
 	for _, file := range []string{"questions_test.go", "replicas_test.go"} {
@@ -95,7 +95,8 @@ func panelOf(t *testing.T, title string) panel {
 	return panel{}
 }
 
-// red reports whether a value is drawn in red: it has the colour of the last step that it reaches. Grafana draws no NaN.
+// red reports whether a value is drawn in red: it has the colour of the last step that it reaches. Grafana draws no
+// NaN.
 func (p panel) red(value float64) bool {
 	colour := ""
 	for _, step := range p.FieldConfig.Defaults.Thresholds.Steps {

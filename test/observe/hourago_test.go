@@ -15,7 +15,7 @@ import (
 	"github.com/weir-epp/weir/internal/checkout"
 )
 
-// past is a Prometheus that has the scrapes of a rig as if they were an hour old, and nothing newer.
+// past is a Prometheus with the scrapes of a rig moved back by an hour, and nothing newer.
 type past struct {
 	t          *testing.T
 	job        string
@@ -23,8 +23,8 @@ type past struct {
 	at         time.Time // the last of these scrapes
 }
 
-// anHourAgo returns what was scraped of a rig since began, moved back by an hour and backfilled into another Prometheus, as
-// an operator sees it who was called too late.
+// anHourAgo moves the scrapes of a rig since began back by an hour, and backfills them into another Prometheus: the
+// view of an operator who is called an hour late.
 func (r *rig) anHourAgo(began time.Time) past {
 	r.t.Helper()
 	const hour = time.Hour
@@ -72,7 +72,7 @@ func (r *rig) recorded(from, to time.Time, back time.Duration) string {
 	return text.String() + "# EOF\n"
 }
 
-// red checks that a panel was red then for this value of a label, and for no other.
+// red checks that exactly this value of a label was red on a panel.
 func (p past) red(title, label, value string) {
 	p.t.Helper()
 	onlyRed(p.t, title+" (an hour ago)", judge(p.t, p.prometheus, panelOf(p.t, title), p.job, p.at), label, value)

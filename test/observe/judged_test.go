@@ -9,7 +9,7 @@ import (
 	"github.com/weir-epp/weir/internal/expect"
 )
 
-// scrapesBefore is the number of scrapes of a rig before it is judged.
+// scrapesBefore is the number of scrapes of a rig before its check.
 const scrapesBefore = 10
 
 // scrapes waits until Prometheus has scraped all of a rig so often.
@@ -24,8 +24,8 @@ func (r *rig) scrapes(times int) {
 	})
 }
 
-// healthy waits until Prometheus has scraped a rig for some time, and checks that no alert is pending, no panel had a red
-// value at any second of that time, and these panels have values at all.
+// healthy waits until Prometheus has scraped a rig for some time. It checks that no alert is pending, no panel had a
+// red value at any second of that time, and these panels have values.
 func (r *rig) healthy(shown ...string) {
 	r.t.Helper()
 	r.scrapes(scrapesBefore)
@@ -38,7 +38,7 @@ func (r *rig) healthy(shown ...string) {
 	}
 }
 
-// green checks that a panel had no red value in a time, and, if it shows anything then, that it had values.
+// green checks that a panel had no red value in a time, and had values if it is expected to show some.
 func (r *rig) green(p panel, from, to time.Time, shows bool) {
 	r.t.Helper()
 	values := 0
@@ -56,7 +56,8 @@ func (r *rig) green(p panel, from, to time.Time, shows bool) {
 	}
 }
 
-// becomesRed waits until a panel has a red value whose label has the value. The label query is the letter of its query.
+// becomesRed waits until a panel has a red value with this value of the label. The label query is the letter of its
+// query.
 func (r *rig) becomesRed(title, label, value string) {
 	r.t.Helper()
 	expect.Eventually(r.t, title, func() error {
@@ -101,7 +102,7 @@ func judge(t *testing.T, from *prometheus, p panel, job string, at time.Time) (a
 	return all
 }
 
-// onlyRed checks that of the values that have the label those with this value of it are red, and no others.
+// onlyRed checks that of the values with the label exactly those with this value are red.
 func onlyRed(t *testing.T, title string, values []judged, label, value string) {
 	t.Helper()
 	found := false

@@ -30,7 +30,7 @@ type prometheus struct {
 	mu sync.Mutex // of the files that it reads
 }
 
-// scraping scrapes what files in targets/ name, once a second, and evaluates the rules in rules/ as often.
+// scraping scrapes the targets in targets/ once a second, and evaluates the rules in rules/ as often.
 const scraping = `
 global: { scrape_interval: 1s, evaluation_interval: 1s }
 rule_files: ["rules/*.json"]
@@ -42,7 +42,7 @@ scrape_configs:
 // shared is the Prometheus of all rigs, which are jobs of it.
 var shared lazily
 
-// lazily is a Prometheus that the first test starts.
+// lazily is a Prometheus, started by the first test.
 type lazily struct {
 	once  sync.Once
 	it    *prometheus
@@ -110,24 +110,24 @@ func startPrometheus(ctx context.Context, dir, config string) (*prometheus, erro
 	}
 }
 
-// post sends a request without content, and wants status 200.
+// post sends a request without content, and expects status 200.
 func (p *prometheus) post(path, method string) error {
 	return expect.Send(context.Background(), method, p.url+path, "").Served()
 }
 
-// target is an address to scrape, with the labels that a PodMonitor would give it.
+// target is an address to scrape, with the labels from a PodMonitor.
 type target struct {
 	Targets []string          `json:"targets"`
 	Labels  map[string]string `json:"labels"`
 }
 
-// scrape has Prometheus scrape these targets, in place of those of an earlier call with the name.
+// scrape makes Prometheus scrape these targets, in place of those of an earlier call with the name.
 func (p *prometheus) scrape(t *testing.T, name string, targets []target) {
 	t.Helper()
 	p.write(t, filepath.Join("targets", name+".json"), targets)
 }
 
-// evaluate has Prometheus evaluate these rules.
+// evaluate makes Prometheus evaluate these rules.
 func (p *prometheus) evaluate(t *testing.T, name string, rules any) {
 	t.Helper()
 	p.write(t, filepath.Join("rules", name+".json"), rules)

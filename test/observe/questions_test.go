@@ -17,17 +17,17 @@ func slots(n int, each time.Duration) modelsim.Config { return modelsim.Fixed(n,
 // two returns two engines of this kind.
 func two(config modelsim.Config) []modelsim.Config { return []modelsim.Config{config, config} }
 
-// bounded is a configuration of Weir with bounds of its own: this many requests for each engine.
+// bounded is a configuration of Weir with this bound of requests for each engine.
 func bounded(n string) string { return "requestQueueController: { slotsPerBackend: " + n + " }\n" }
 
-// fullness are the panels that have values wherever Weir serves anything.
+// fullness are the panels that have values whenever Weir serves requests.
 var fullness = []string{
 	"Why are requests rejected?", "Who waits?", "How full is each engine?", "Which engine has a queue of its own?",
 	"Which engine is not ready?", "Which engine is slow?", "Which engine hangs?", "Which engine fails?",
 	"Is anything passing Weir by?", "Is a tier starved?",
 }
 
-// A tenant that sends more than its places in the queue is rejected, and is the one that the panels name.
+// A tenant with more requests than its places in the queue is rejected, and the panels name it.
 func TestWhyAndWhoseRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	r := start(t, setup{
@@ -42,7 +42,7 @@ func TestWhyAndWhoseRequestsAreRejected(t *testing.T) {
 	r.alarmed("WeirRejecting")
 }
 
-// A tenant whose long requests fill the engines is the one that others wait for. It waits itself, but not for them.
+// Other tenants wait for the tenant whose long requests fill the engines. It waits itself, but not for them.
 func TestWhoWaitsForWhom(t *testing.T) {
 	t.Parallel()
 	engine := slots(2, 200*time.Millisecond)
@@ -67,7 +67,7 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	r.alarmed()
 }
 
-// An engine that takes longer than the other one is slow; one that does not end a request hangs.
+// An engine that takes longer than the other one is slow. One that does not end a request hangs.
 func TestWhichEngineIsSlowAndWhichHangs(t *testing.T) {
 	t.Parallel()
 	r := start(t, setup{name: "slow"})
@@ -85,7 +85,7 @@ func TestWhichEngineIsSlowAndWhichHangs(t *testing.T) {
 	r.alarmed()
 }
 
-// An engine that answers with errors fails; one that does not answer is not ready, and with the last one an alert begins.
+// An engine that answers with errors fails. One without answers is not ready, and with the last one an alert begins.
 func TestWhichEngineFailsAndWhichIsNotReady(t *testing.T) {
 	t.Parallel()
 	r := start(t, setup{name: "failing"})
@@ -113,7 +113,7 @@ func TestWhichEngineHasAQueueOfItsOwn(t *testing.T) {
 	r.alarmed()
 }
 
-// Requests pass Weir by where Envoy lacks the picked engine, where another picker has decided before, and without a Weir.
+// Requests bypass Weir if Envoy lacks the picked engine, if another picker has decided before, or without a Weir.
 func TestIsAnythingPassingWeirBy(t *testing.T) {
 	t.Parallel()
 	r := start(t, setup{name: "past"})
@@ -132,7 +132,7 @@ func TestIsAnythingPassingWeirBy(t *testing.T) {
 	r.alarmed("WeirBypassed", "WeirDown", "WeirPlacedBefore", "WeirServedElsewhere")
 }
 
-// twice has each request pass two filters that lead to Weir.
+// twice sends each request through two filters to Weir.
 func twice(b envoyrun.Bootstrap) error {
 	manager := b.ConnectionManager()
 	filters := envoyrun.List(manager, "http_filters")
@@ -143,7 +143,7 @@ func twice(b envoyrun.Bootstrap) error {
 	return nil
 }
 
-// A flow that is held back by a cap of its own does not get what its weight entitles it to.
+// A flow held back by its own cap does not get its weight's share.
 func TestIsAWeightNotKept(t *testing.T) {
 	t.Parallel()
 	weights := func(inFlight string) string {
@@ -163,7 +163,7 @@ func TestIsAWeightNotKept(t *testing.T) {
 	r.alarmed()
 }
 
-// A tier below another that always has work, and without a threshold, is starved.
+// A tier without a threshold, below another with constant work, is starved.
 func TestIsATierStarved(t *testing.T) {
 	t.Parallel()
 	r := start(t, setup{

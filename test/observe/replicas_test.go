@@ -21,7 +21,7 @@ import (
 	"github.com/weir-epp/weir/internal/pki"
 )
 
-// objects are a pool of one pod, and what a leader publishes itself in.
+// objects are a pool of one pod, and the objects in which a leader publishes itself.
 const objects = `
 apiVersion: inference.networking.k8s.io/v1
 kind: InferencePool
@@ -48,7 +48,7 @@ metadata: {name: weir-0, labels: {app: weir}}
 spec: {nodeName: node, containers: [{name: epp, image: weir}]}
 `
 
-// With a real apiserver: a replica that leads, until another holder has its Lease; and then an apiserver that is gone.
+// With a real apiserver: a replica that leads, until another holder has its Lease, and then the end of the apiserver.
 func TestDoesOneReplicaLeadAndReachTheAPIServer(t *testing.T) {
 	t.Parallel()
 	env := kubeenv.Start(t)
@@ -114,7 +114,7 @@ func TestDoesOneReplicaLeadAndReachTheAPIServer(t *testing.T) {
 	r.alarmed("WeirAPIServerUnreachable", "WeirNoLeader")
 }
 
-// The certificate of Weir is about to expire, and then has: an Envoy that verifies it cannot connect any more.
+// The certificate of Weir is about to expire, and then expires: an Envoy that verifies it cannot connect any more.
 func TestDoCertificatesHold(t *testing.T) {
 	t.Parallel()
 	authority, dir := pki.NewAuthority(t), t.TempDir()

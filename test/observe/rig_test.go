@@ -17,7 +17,7 @@ import (
 	"github.com/weir-epp/weir/internal/scene"
 )
 
-// patience bounds everything that a test waits for.
+// patience bounds all waits of a test.
 const patience = 90 * time.Second
 
 // tenantHeader names a request's flow. Clients of a rig are a trusted hop, unlike in the shipped file.
@@ -54,13 +54,13 @@ type epp struct {
 	config string // file
 }
 
-// newRig returns a rig of which nothing runs yet.
+// newRig returns a rig without a running part.
 func newRig(t *testing.T, with setup) *rig {
 	t.Helper()
 	return &rig{t: t, name: with.name, with: with, prometheus: shared.get(t), ctx: t.Context()}
 }
 
-// start starts a rig, and has Prometheus scrape it.
+// start starts a rig, and makes Prometheus scrape it.
 func start(t *testing.T, with setup) *rig {
 	t.Helper()
 	r := newRig(t, with)
@@ -81,7 +81,7 @@ func start(t *testing.T, with setup) *rig {
 	return r
 }
 
-// scraped has Prometheus scrape the rig as it is now, and evaluate its alerts.
+// scraped makes Prometheus scrape the rig in its current state, and evaluate its alerts.
 func (r *rig) scraped() {
 	r.t.Helper()
 	labels := func(job, pod string) map[string]string {
@@ -148,8 +148,8 @@ func (r *rig) send(ctx context.Context, envoy *envoyrun.Envoy, tenant string, he
 	return expect.Post(ctx, envoy.URL()+"/v1/chat/completions", body, append([]string{tenantHeader, tenant}, header...)...).Status
 }
 
-// load has clients of a tenant send one request after the other to the rig's first Envoy, until stop is called or the test
-// ends. A client whose request is not served sends the next one after a pause, as clients do.
+// load starts clients of a tenant that send one request after the other to the rig's first Envoy, until stop is called
+// or the test ends. A client without a served request sends the next one after a pause, like real clients.
 func (r *rig) load(clients int, tenant string, header ...string) (stop func()) {
 	return r.loadAt(r.envoys[0], clients, tenant, header...)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-epp/weir/internal/checkout"
 )
 
-// The chart has the version as its own and as the image's tag; Helm takes it as it is, and would have packaged the same
-// files.
+// The chart has the version as its own and as the image's tag. Helm accepts it unchanged, and would have packaged the
+// same files.
 func TestChartNamesTheVersion(t *testing.T) {
 	helm, err := checkout.Tool(t.Context(), "helm")
 	if err != nil {

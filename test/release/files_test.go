@@ -20,8 +20,8 @@ var programs = map[string]elf.Machine{
 	"linux-arm64/epp": elf.EM_AARCH64, "linux-arm64/weir": elf.EM_AARCH64,
 }
 
-// Two clones in two folders give the same bytes; sha256sum, which an operator has, agrees with the sums, and every file is
-// among them.
+// Two clones in two folders give the same bytes. sha256sum, an operator's command, agrees with the sums, and every file
+// is among them.
 func TestTwoFoldersGiveTheSameBytes(t *testing.T) {
 	sums := read(t, filepath.Join(dist, "SHA256SUMS"))
 	if other := read(t, filepath.Join(again, "SHA256SUMS")); sums != other {
@@ -54,8 +54,8 @@ func TestTwoFoldersGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-// Programs are static, for their machine, and name the version and the commit. Nothing here can run those for arm64: their
-// headers say what they are.
+// Programs are static, for their machine, with the version and the commit. This machine cannot run those for arm64, so
+// the test reads their headers.
 func TestPrograms(t *testing.T) {
 	for name, machine := range programs {
 		path := filepath.Join(dist, name)
@@ -79,7 +79,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// checkProgram checks an ELF header: a program of that machine which no dynamic linker starts.
+// checkProgram checks an ELF header: a program for that machine, without a dynamic linker.
 func checkProgram(t *testing.T, path string, machine elf.Machine) {
 	t.Helper()
 	file, err := elf.Open(path)
@@ -102,7 +102,7 @@ func checkProgram(t *testing.T, path string, machine elf.Machine) {
 	}
 }
 
-// bill is the part of a CycloneDX file that is checked.
+// bill is the checked part of a CycloneDX file.
 type bill struct {
 	BOMFormat, SpecVersion, SerialNumber string
 	Metadata                             struct{ Component part }
@@ -114,8 +114,8 @@ type part struct {
 	Hashes              []struct{ Alg, Content string }
 }
 
-// A program's bill of materials has every module that `go list` says is linked for its platform, with the version of
-// go.mod, and none that it does not; and the sum of that program.
+// A program's bill of materials has exactly the modules that `go list` links for its platform, with the versions of
+// go.mod, and the sum of that program.
 func TestBillsOfMaterials(t *testing.T) {
 	sums := read(t, filepath.Join(dist, "SHA256SUMS"))
 	for name := range programs {
@@ -153,7 +153,7 @@ func TestBillsOfMaterials(t *testing.T) {
 	}
 }
 
-// linked returns the modules that go list says a program is made of, without its own.
+// linked returns a program's modules by go list, without its own.
 func linked(t *testing.T, platform, program string) []string {
 	t.Helper()
 	_, arch, _ := strings.Cut(platform, "-")

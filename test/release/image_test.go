@@ -23,7 +23,7 @@ import (
 	"github.com/weir-epp/weir/internal/modelsim"
 )
 
-// image is the part of an OCI image's configuration that a runtime obeys.
+// image is the part of an OCI image's configuration that a runtime uses.
 type image struct {
 	OS, Architecture, Created string
 	Config                    struct {
@@ -55,8 +55,8 @@ func blob(t *testing.T, d descriptor, into any) {
 	}
 }
 
-// imageOf returns the configuration of the image for an architecture, by the path that a runtime takes: the tag, the index,
-// the manifest.
+// imageOf returns the configuration of the image for an architecture, along a runtime's path: the tag, the index, the
+// manifest.
 func imageOf(t *testing.T, arch string) (i image) {
 	t.Helper()
 	var layout, index, m manifest
@@ -96,7 +96,7 @@ func unpack(t *testing.T, arch string) string {
 	return dir
 }
 
-// Each image tells a runtime its platform, its user, its version and its commit, and has the programs of the release.
+// Each image states its platform, its user, its version and its commit, and has the programs of the release.
 func TestImages(t *testing.T) {
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		i, dir := imageOf(t, arch), unpack(t, arch)
@@ -122,7 +122,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// utc returns a time in seconds as JSON has it.
+// utc returns a time in seconds in JSON's form.
 func utc(t *testing.T, seconds string) string {
 	t.Helper()
 	n, err := strconv.ParseInt(seconds, 10, 64)
@@ -154,7 +154,7 @@ func checkAuthorities(t *testing.T, path string) {
 	}
 }
 
-// The image of amd64, with nothing but its own files and as its own user, serves a request of a real Envoy over TLS, which is
+// The image of amd64, with only its own files and as its own user, serves a request of a real Envoy over TLS, which is
 // the default.
 func TestImageServesARequest(t *testing.T) {
 	model, err := modelsim.Start(modelsim.Instant())
@@ -184,7 +184,7 @@ func TestImageServesARequest(t *testing.T) {
 	expect.True(t, want, func() bool { return strings.Contains(metrics(t, ports.Metrics), want+"\n") })
 }
 
-// overTLS has Envoy speak TLS to Weir, as the chart has it.
+// overTLS makes Envoy speak TLS to Weir, like the chart.
 func overTLS(b envoyrun.Bootstrap) error {
 	b.Cluster(envoyrun.WeirCluster)["transport_socket"] = map[string]any{
 		"name": "envoy.transport_sockets.tls", "typed_config": map[string]any{
@@ -224,7 +224,8 @@ func contained(t *testing.T) container {
 	return c
 }
 
-// command returns a command in the image's root as the image's user: by root with no namespace, else in one of users.
+// command returns a command in the image's root as the image's user: without a namespace if this user is root,
+// otherwise in a user namespace.
 func (c container) command(args ...string) *exec.Cmd {
 	cmd := &exec.Cmd{Path: args[0], Args: args, Dir: "/", Env: c.image.Config.Env}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.dir, Credential: &syscall.Credential{Uid: uint32(c.uid), Gid: uint32(c.gid)}}
@@ -269,7 +270,7 @@ func (c container) serve(flags ...string) (p ports) {
 	return p
 }
 
-// isThatUser checks the user and the root of a process by what the kernel says.
+// isThatUser checks the user and the root of a process in the kernel's view.
 func (c container) isThatUser(pid int) {
 	c.t.Helper()
 	where, err := os.Readlink(fmt.Sprintf("/proc/%d/root", pid))

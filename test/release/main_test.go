@@ -11,10 +11,10 @@ import (
 	"github.com/weir-epp/weir/internal/checkout"
 )
 
-// version is that of the release.
+// version is the version of the release.
 const version = "1.2.3-test.1"
 
-// The checkout, a repository with its files as the only commit, and both releases of that.
+// The checkout, a repository with its files as the only commit, and both releases of it.
 var (
 	root, repository, commit string
 	dist, again              string
@@ -41,8 +41,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// elsewhere are what differs on another machine: a tag, and with it git's name of the commit; a program's file that git
-// ignores there; settings of Go; the environment; modes.
+// elsewhere are the differences on another machine: a tag, and with it git's name of the commit; a program's file that
+// git ignores there; settings of Go; the environment; modes.
 const elsewhere = "git -c tag.gpgSign=false tag v1.9.9 && " +
 	"echo 'package main; func init() { panic(0) }' >cmd/epp/own.go && echo /cmd/epp/own.go >>.git/info/exclude && " +
 	"printf 'GOAMD64=v3\nGOFLAGS=-tags=own\n' >../goenv && " +
@@ -77,8 +77,8 @@ func makeTwice(dir string) (err error) {
 	return nil
 }
 
-// commitOf makes a repository in which the only commit has the files of a directory but for ignored ones, and returns its path.
-// So the directory needs no history, nor even git.
+// commitOf makes a repository whose only commit has the files of a directory without ignored ones, and returns its
+// path. So the directory needs no history and no git.
 func commitOf(files, repository string) (string, error) {
 	for _, args := range [][]string{
 		{"init", "--quiet"},
@@ -92,7 +92,7 @@ func commitOf(files, repository string) (string, error) {
 	return repository, nil
 }
 
-// output runs a command and returns its output without the line's end. The error has what it said.
+// output runs a command and returns its output without the line's end. The error has the command's error output.
 func output(dir string, args ...string) (string, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-epp/weir/internal/child"
 )
 
-// soon bounds everything that takes a moment, on a machine that may be busy.
+// soon bounds short waits, on a machine that may be busy.
 const soon = 30 * time.Second
 
 // collector is a running OTLP receiver.
@@ -25,7 +25,7 @@ type collector struct {
 	spans []span
 }
 
-// span is a span that the collector has got.
+// span is a span in the collector.
 type span struct {
 	service               string
 	trace, id, parent     string
@@ -137,7 +137,7 @@ func (c *collector) read(lines *bufio.Reader) {
 	}
 }
 
-// await waits for n spans that are wanted, and returns them.
+// await waits for n wanted spans, and returns them.
 func (c *collector) await(n int, wanted func(*span) bool) []span {
 	c.t.Helper()
 	for until := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {

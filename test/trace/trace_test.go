@@ -33,7 +33,8 @@ type rig struct {
 	envoy  *envoyrun.Envoy
 }
 
-// engine is a model server that keeps the trace headers of its requests, and answers one that asks for it when it is told.
+// engine is a model server that records the trace headers of its requests, and delays the answer of one that asks for
+// it.
 type engine struct {
 	*httptest.Server
 	held, release chan struct{}
@@ -121,8 +122,8 @@ func snippet(t *testing.T, first string) map[string]any {
 	return block
 }
 
-// traced returns an edit that adds the tracer of docs/tracing.md, which samples everything and sends to the collector. A client's
-// trace counts unless strangers says that clients are not trusted, as on the page.
+// traced returns an edit that adds the tracer of docs/tracing.md, which samples everything and sends to the collector.
+// A client's trace counts, unless strangers is set: then clients are untrusted, as on the page.
 func traced(t *testing.T, c *collector, strangers bool) func(envoyrun.Bootstrap) error {
 	host, port, err := net.SplitHostPort(c.grpc)
 	if err != nil {
@@ -165,7 +166,7 @@ const (
 	clientParent = "00-" + clientTrace + "-" + clientSpan + "-01"
 )
 
-// named returns the span of that name, and fails unless it is the only one.
+// named returns the only span of that name.
 func named(t *testing.T, spans []span, name string) span {
 	t.Helper()
 	var found []span
@@ -180,8 +181,8 @@ func named(t *testing.T, spans []span, name string) span {
 	return found[0]
 }
 
-// Envoy's spans and Weir's are one trace: Envoy names the span of its stream to Weir in the stream's metadata, also if the client
-// has a trace of its own. The model server gets Envoy's span for it, and not one of Weir's.
+// Envoy's spans and Weir's are one trace: Envoy names the span of its stream to Weir in the stream's metadata, even if
+// the client has its own trace. The model server gets Envoy's span for it, and not one of Weir's.
 func TestOneTraceByMetadata(t *testing.T) {
 	c := startCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+c.grpc)
@@ -220,7 +221,7 @@ func TestOneTraceByMetadata(t *testing.T) {
 	}
 }
 
-// Where only a hop before Weir's Envoy traces, Weir reads the request's header that this hop has written.
+// If only a hop before Weir's Envoy traces, Weir reads that hop's header of the request.
 func TestOneTraceByHeader(t *testing.T) {
 	c := startCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
@@ -241,7 +242,7 @@ func TestOneTraceByHeader(t *testing.T) {
 	}
 }
 
-// A request that waits until its TTL is over has a span for that wait, with its outcome, and none for a pick.
+// A request that waits until its TTL ends has a span for that wait, with its outcome, and none for a pick.
 func TestTraceOfARejection(t *testing.T) {
 	c := startCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+c.grpc)

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(binaries.Run(m, binaries.EPP, binaries.Weir)) }
 
-// The commands of every page about Kubernetes do what the page says.
+// The commands of every page about Kubernetes have the results on the page.
 func TestCommandsInACluster(t *testing.T) {
 	docs.Play(t, map[string]func(*docs.Stage){
 		docs.InCluster:  func(s *docs.Stage) { cluster(s) },
@@ -40,8 +40,8 @@ func besideLLMD(s *docs.Stage) {
 	}
 }
 
-// cluster gives the commands an apiserver, as whose administrator they run kubectl and helm. It has no controllers. It
-// returns helm's path, and the variables that make it use the apiserver.
+// cluster gives the commands an apiserver, where they run kubectl and helm as its administrator. It has no controllers.
+// It returns helm's path, and the variables that make it use the apiserver.
 func cluster(s *docs.Stage) (env *kubeenv.Env, helm string, variables []string) {
 	t := s.T()
 	t.Helper()
