@@ -1,6 +1,9 @@
 package dispatch
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // timeAsked is an engine's Retry-After.
 //
@@ -14,6 +17,13 @@ type timeAsked struct {
 	until  time.Time // the end of the time that it was told
 }
 
+// soleWord has the endpoints that are shut by the word of one tenant alone. There is at most one such tenant: another's
+// arrival reopens them.
+type soleWord struct {
+	tenant    string     `graph:"key"`
+	endpoints []Endpoint // those whose timeAsked.alone is true, and perhaps some whose time is over
+}
+
 // askedFor notes a 429 with Retry-After to a tenant.
 func (m *Machine) askedFor(f *failing, t *tenant, wait time.Duration) {
 	until := m.now.Add(min(wait, mostRetryAfter))
@@ -23,6 +33,9 @@ func (m *Machine) askedFor(f *failing, t *tenant, wait time.Duration) {
 		return
 	}
 	f.asked.alone = !others && (f.asked.alone || !m.now.Before(f.asked.busy))
+	if f.asked.alone && !slices.Contains(m.sole.endpoints, f.endpoint) {
+		m.sole.tenant, m.sole.endpoints = t.key, append(m.sole.endpoints, f.endpoint)
+	}
 	if until.After(f.asked.busy) {
 		f.asked.busy = until
 	}
@@ -33,18 +46,18 @@ func (m *Machine) isAlone(t *tenant) bool {
 	return t.waiting == m.queue.Len() && t.inflight == m.ledger.Stock()
 }
 
-// arrivesBeside reopens endpoints that are shut by the word of one tenant alone, if w is another's.
+// arrivesBeside reopens the endpoints that are shut by the word of one tenant alone, if w is another's.
 func (m *Machine) arrivesBeside(w *Waiter) {
-	reopened := false
-	for _, f := range m.inOrderOfEndpoints() {
-		if f.asked.alone && m.now.Before(f.asked.busy) && f.asked.tenant != w.queued.Flow {
+	if len(m.sole.endpoints) == 0 || m.sole.tenant == w.queued.Flow {
+		return
+	}
+	for _, e := range m.sole.endpoints {
+		if f := m.failing[e]; f != nil && f.asked.alone {
 			f.asked.busy, f.asked.alone = time.Time{}, false
 			m.remind(f)
 			m.withhold(f)
-			reopened = true
 		}
 	}
-	if reopened {
-		m.tidy()
-	}
+	m.sole = soleWord{}
+	m.tidy()
 }

@@ -466,6 +466,6 @@ func (m *Machine) refail() {
 			m.unshut(f)
 			m.withhold(f)
 		}
-		m.failing, m.mends = nil, heap.Heap[*failing]{}
+		m.failing, m.mends, m.sole = nil, heap.Heap[*failing]{}, soleWord{}
 	}
 }

@@ -98,7 +98,7 @@ var rows = map[string]func(t *testing.T, l load) bool{
 		}
 		return refused == 3
 	},
-	"the flow to displace when the queue is full: the one with the most": func(t *testing.T, l load) bool {
+	"the flow to displace when the queue is full: the one with the most for its weight": func(t *testing.T, l load) bool {
 		x := unitsTest{newShared(t, 1, 1, func(c *Config) {
 			c.Queue.TotalCapacity, c.Queue.FlowCapacity, c.Queue.GuaranteedTop = 6, 6, false
 		})}
