@@ -14,8 +14,8 @@ import (
 )
 
 const collectAbout = `Write the state of all replicas and of the Envoy in front of them to one tar, for a colleague or a bug report: status,
-configuration, metrics, recording and Envoy's configuration. The tar has no secrets, and hashes instead of names of flows and
-tenants.
+configuration, metrics, recording and Envoy's configuration. It leaves out the secrets that it recognises, and writes hashes
+instead of names of flows and tenants. Check the tar before you send it.
 
 Exit code 0: written; manifest.json and standard error list the parts that could not be read. 1: the tar cannot be written. 2: no
 epp can be reached, and nothing is written, or wrong arguments.

@@ -36,7 +36,7 @@ func commands() []command {
 		{"status", "print the state of an epp once: pool, tiers, engines, flows, last rejections; exit 0, 1 or 2", runStatus},
 		{"top", "show the state of an epp on the whole terminal, and refresh it", runTop},
 		{"tail", "print a line for each request that ends, until ^C", runTail},
-		{"collect", "write status, configuration, metrics, recording and Envoy's dump into one tar, without secrets", runCollect},
+		{"collect", "write status, configuration, metrics, recording and Envoy's dump into one tar, without known secrets", runCollect},
 		{"version", "print the version", runVersion},
 		{"noop-processor", "", runNoopProcessor},
 		{"model-servers", "", runModelServers},
