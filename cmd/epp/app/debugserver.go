@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -42,11 +43,17 @@ func servePage(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc, p
 	case places <- struct{}{}:
 		defer func() { <-places }()
 	default:
-		http.Error(w, fmt.Sprintf("%d others read pages of this port: try again", mostPages), http.StatusServiceUnavailable)
+		tryAgain(w, fmt.Sprintf("%d others read pages of this port", mostPages))
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // the server's own writer has deadlines
 	serve(w, r)
+}
+
+// tryAgain answers a reader beyond a bound. It comes again when a stalled reader has lost its slot.
+func tryAgain(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(pieceTimeout.Seconds())))
+	http.Error(w, why+": try again", http.StatusServiceUnavailable)
 }
 
 // namesLoopback reports whether a Host header has an address, or a name that always means this machine (RFC 6761). Any

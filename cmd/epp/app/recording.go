@@ -158,9 +158,13 @@ const (
 // stops during a copy, so the pause bounds the part of its time lost to readers.
 const recordingRest = 9
 
+// mostCopies is the number of readers of the recording, each with a copy of it in memory.
+const mostCopies = 2
+
 // recordingReading is the state of the readers of the recording.
 type recordingReading struct {
-	sync.Mutex           // held by the reader
+	readers    atomic.Int32
+	sync.Mutex           // held while the pause lasts and the copy is made
 	rests      time.Time // when the pause after the last copy ends
 }
 
@@ -168,34 +172,20 @@ type recordingReading struct {
 const noRecording = "nothing is recorded, since recording is 0: set recording: 16 in the configuration, which counts at once, or " +
 	"--record=16 at the start, to keep the last 16 MiB of decisions"
 
-// recordingPage writes the recording as a file. It serves one reader at a time, because a copy of the recording is in
-// memory meanwhile, and waits until the pause after the last copy is over.
+// recordingPage writes the recording as a file, for at most mostCopies readers at a time.
 func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
-	recorder := a.pool.recording.now.Load()
-	if recorder == nil {
-		http.Error(w, noRecording, http.StatusNotFound)
+	defer a.reading.readers.Add(-1)
+	if a.reading.readers.Add(1) > mostCopies {
+		tryAgain(w, fmt.Sprintf("%d others read the recording", mostCopies))
 		return
 	}
-	if !a.reading.TryLock() {
-		http.Error(w, "another reader has the recording: try again", http.StatusServiceUnavailable)
-		return
-	}
-	defer a.reading.Unlock()
-	select {
-	case <-time.After(time.Until(a.reading.rests)):
-	case <-r.Context().Done():
-		return
-	}
-	if recorder = a.pool.recording.now.Load(); recorder == nil { // it ended meanwhile
-		http.Error(w, noRecording, http.StatusNotFound)
-		return
-	}
-	begun := time.Now()
-	a.pool.controller.Look(recorder.Seal)
-	file, err := recorder.Bytes()
-	a.reading.rests = time.Now().Add(recordingRest * time.Since(begun))
-	if err != nil {
+	file, err := a.recordingCopy(r.Context())
+	switch {
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	case file == nil:
+		http.Error(w, noRecording, http.StatusNotFound)
 		return
 	}
 	name := "weir-" + strings.NewReplacer(":", "", "-", "").Replace(time.Now().UTC().Format(time.RFC3339)) + ".recording"
@@ -211,4 +201,26 @@ func (a *App) recordingPage(w http.ResponseWriter, r *http.Request) {
 			return // the reader is gone or stalled
 		}
 	}
+}
+
+// recordingCopy waits until the pause after the last copy is over, and returns a copy of the recording; nil: there is none.
+func (a *App) recordingCopy(ctx context.Context) ([]byte, error) {
+	if a.pool.recording.now.Load() == nil {
+		return nil, nil
+	}
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	select {
+	case <-time.After(time.Until(a.reading.rests)):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	recorder := a.pool.recording.now.Load()
+	if recorder == nil { // it ended meanwhile
+		return nil, nil
+	}
+	begun := time.Now()
+	defer func() { a.reading.rests = time.Now().Add(recordingRest * time.Since(begun)) }()
+	a.pool.controller.Look(recorder.Seal)
+	return recorder.Bytes()
 }
