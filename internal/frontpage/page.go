@@ -78,6 +78,7 @@ type view struct {
 	Verdict string
 	Title   string
 	Reasons []reason
+	Notes   []string
 	Tiles   []tile
 	Tables  []table
 	Index   []Entry
@@ -123,6 +124,9 @@ func (p *Page) view() *view {
 	for _, r := range reasons {
 		id, text, _ := strings.Cut(r, ": ")
 		v.Reasons = append(v.Reasons, reason{id, text})
+	}
+	for i := range d.Notes {
+		v.Notes = append(v.Notes, d.Notes[i].Line())
 	}
 	v.Tiles = tiles(d)
 	v.Tables = p.tables()

@@ -22,6 +22,7 @@ func sample() *status.Document {
 	d := &status.Document{
 		Schema: status.Schema, At: at, Version: "v1.2.3", WindowSeconds: 30,
 		Reasons: []status.Reason{{ID: "engines-down", Text: "1 of 3 engines are not ready: 10.0.0.3:8000"}},
+		Notes:   []status.Note{{ID: "flows-rejected", Text: "75% were rejected", Flows: []status.Holder{{Flow: hostile, Held: 12}}}},
 		Pool: status.Pool{
 			Name: "inference/llama", Profile: "recommended", Ready: true, Leads: true, Engines: 3, ReadyEngines: 2, Waiting: 45, WaitingFlows: 3,
 			QueueCapacity: 1000, Stock: 120, UpperBound: new(128.), Requests: 41.3, Rejected: 2.1,
@@ -71,6 +72,7 @@ func TestPage(t *testing.T) {
 	text := render(t, page(sample()))
 	for _, want := range []string{
 		`<title>degraded – weir inference/llama</title>`, `<b><bdi>engines-down</bdi></b> <bdi>1 of 3 engines are not ready: 10.0.0.3:8000</bdi>`,
+		`<p class="note"><bdi>flows-rejected: 75% were rejected: &lt;img src=x onerror=alert(1)&gt; 12</bdi></p>`,
 		`2026-11-28 03:00:07 UTC, refreshed every 5 s`, `<bdi>45 of 1000</bdi>`, `in 3 flows`, `<bdi>120 of 128</bdi>`,
 		`<span class="bad"><i aria-hidden="true">×</i> down</span>`, `<span class="warn"><i aria-hidden="true">▲</i> half-open</span>`,
 		`<span class="good"><i aria-hidden="true">●</i> ready</span>`, `<td class="number">88%<svg class="bar"`, `<td class="number">100%<svg class="bar full"`,

@@ -11,7 +11,7 @@ import (
 // The columns of each table, and the cells of a row.
 var (
 	TierColumns   = []string{"tier", "waiting", "in flight", "p50", "p90", "p99", "displaced", "promoted"}
-	EngineColumns = []string{"engine", "state", "fill", "in flight", "waits", "rate/s", "fail/s", "service", "oldest", "kv"}
+	EngineColumns = []string{"engine", "state", "fill", "in flight", "waits", "rate/s", "fail/s", "service", "oldest", "kv", "4xx/s"}
 	FlowColumns   = []string{"flow", "tier", "waiting", "since", "for", "in flight", "entitled", "attained", "rate/s", "reject/s"}
 	RejectColumns = []string{"rejected", "outcome", "flow", "tier", "model", "limit"}
 )
@@ -41,7 +41,7 @@ func (e *Engine) Cells(rated bool) []string {
 	}
 	return []string{
 		Plain(e.Address), e.State(), share(e.Fill), inFlight, waits, rate(&e.Answers, rated), rate(&e.Failures, rated),
-		orDash(e.Service), orDash(e.Oldest), cache,
+		orDash(e.Service), orDash(e.Oldest), cache, rate(&e.Refused, rated),
 	}
 }
 
@@ -105,18 +105,22 @@ func (r *Rejection) limit() string {
 	if r.LimitValue > 0 { // an earlier epp sends no text
 		text += " " + Plain(cmp.Or(r.LimitText, strconv.FormatInt(r.LimitValue, 10)))
 	}
+	if r.Holders != nil {
+		text += ", held by " + holders(r.Holders)
+	}
+	return text
+}
+
+func holders(of []Holder) string {
 	var held []string
-	for _, h := range r.Holders {
+	for _, h := range of {
 		who := Plain(h.Flow)
 		if h.User != "" {
 			who += " (" + Plain(h.User) + ")"
 		}
 		held = append(held, who+" "+strconv.FormatInt(h.Held, 10))
 	}
-	if held != nil {
-		text += ", held by " + strings.Join(held, ", ")
-	}
-	return text
+	return strings.Join(held, ", ")
 }
 
 func share(of *float64) string {

@@ -13,7 +13,9 @@ type Document struct {
 	// Healthy is true if there are no Reasons.
 	Healthy bool     `json:"healthy"`
 	Reasons []Reason `json:"reasons"`
-	Pool    Pool     `json:"pool"`
+	// Notes are facts that say nothing against the health.
+	Notes []Note `json:"notes,omitempty"`
+	Pool  Pool   `json:"pool"`
 	// WindowSeconds is the length of the window for all rates and attained shares; 0: they are not known yet.
 	WindowSeconds float64  `json:"windowSeconds"`
 	Tiers         []Tier   `json:"tiers"`
@@ -36,6 +38,22 @@ type LeftOut struct {
 type Reason struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
+}
+
+// Note is a fact about some flows, with their numbers of requests. ID is one word that never changes; Text is for people.
+type Note struct {
+	ID    string   `json:"id"`
+	Text  string   `json:"text"`
+	Flows []Holder `json:"flows,omitempty"`
+}
+
+// Line returns the note as one line for people.
+func (n *Note) Line() string {
+	text := n.ID + ": " + Plain(n.Text)
+	if n.Flows != nil {
+		text += ": " + holders(n.Flows)
+	}
+	return text
 }
 
 // Pool is the state of the whole pool.
@@ -100,10 +118,11 @@ type Engine struct {
 	// Bound is its share of the upper bound, and Fill the taken part of Bound; both are absent without a bound.
 	Bound *float64 `json:"bound,omitempty"`
 	Fill  *float64 `json:"fill,omitempty"`
-	// Answers are its answers per second, and Failures those with a status of 500 or more. These, its circuit, its mean
-	// service time and the age of its oldest request are known with requestQueueController.circuits.
+	// Answers are its answers per second, Failures those with a status of 500 or more, and Refused those with a 4xx. These,
+	// its circuit, its mean service time and the age of its oldest request are known with requestQueueController.circuits.
 	Answers  float64 `json:"answersPerSecond"`
 	Failures float64 `json:"failuresPerSecond"`
+	Refused  float64 `json:"refusedPerSecond,omitempty"`
 	Circuit  string  `json:"circuit"`
 	Service  float64 `json:"serviceSeconds"`
 	Oldest   float64 `json:"oldestSeconds"`

@@ -173,12 +173,17 @@ func TestPrint(t *testing.T) {
 	d := large(2, 1, func(int) string { return "evil\x1b[2Jname" })
 	d.Pool, d.WindowSeconds = Pool{Profile: "recommended", Leader: "weir-1", Lacks: "not the leader", Engines: 2, ReadyEngines: 1}, 30
 	d.Tiers = []Tier{{Name: "default", Waits: 1, P90: 4.2}}
+	d.Notes = []Note{{ID: "flows-rejected", Text: "75% were rejected", Flows: []Holder{{Flow: "evil\x1b[2J", Held: 3}, {Flow: "b", Held: 1}}}}
 	d.LeftOut.Flows, d.LeftOut.Rejections = 3, 7
 	var b bytes.Buffer
 	if err := Print(&b, []Answer{{Address: "localhost:9004", Document: d}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%", "3 more flows: --flows 4 shows more\n", "7 more rejections: --rejections 7 shows more\n", "in the last 30s"} {
+	for _, want := range []string{
+		"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%",
+		"3 more flows: --flows 4 shows more\n", "7 more rejections: --rejections 7 shows more\n", "in the last 30s",
+		"\nnote      flows-rejected: 75% were rejected: evil\uFFFD[2J 3, b 1\n",
+	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

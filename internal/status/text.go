@@ -62,6 +62,9 @@ func Print(out io.Writer, answers []Answer) error {
 		if len(answers) > 1 {
 			w.line("replica " + a.Address)
 		}
+		for i := range a.Document.Notes {
+			w.line("note      " + a.Document.Notes[i].Line())
+		}
 		a.Document.print(w)
 	}
 	return w.err

@@ -50,6 +50,9 @@ func (m Model) Frame() string {
 		for _, reason := range d.Reasons[:min(len(d.Reasons), max(1, m.height/12))] {
 			s.add(red, reason.ID+": "+status.Plain(reason.Text))
 		}
+		for i := range d.Notes[:min(len(d.Notes), max(1, m.height/12))] {
+			s.add(plain, d.Notes[i].Line())
+		}
 		if m.detail != "" {
 			m.details(s, d)
 		} else {
@@ -93,7 +96,7 @@ func (m *Model) tables(s *screen, d *status.Document) {
 		s.add(plain, fmt.Sprintf("%-9s %s", line[0], line[1]))
 	}
 	rated := d.WindowSeconds > 0
-	s.table(status.TierColumns, rows(d.Tiers, (*status.Tier).Cells), max(1, s.left()/5), -1, narrowName)
+	s.table(status.TierColumns, rows(d.Tiers, (*status.Tier).Cells), max(1, s.left()/5), -1)
 	rejected := d.RejectionRows()
 	rejections := min(len(rejected), max(s.left()/6, s.left()-len(d.Engines)-len(d.Flows)-3))
 	if rejections > 0 {
@@ -101,10 +104,10 @@ func (m *Model) tables(s *screen, d *status.Document) {
 	}
 	all := s.left() - rejections - 2 // the heads of both tables
 	of := min(len(d.Engines), max(all/3, all-len(d.Flows)))
-	s.table(status.EngineColumns, rows(d.Engines, func(e *status.Engine) []string { return e.Cells(rated) }), of, m.row(engines), narrowAddress)
-	s.table(status.FlowColumns, rows(d.Flows, func(f *status.Flow) []string { return f.Cells(rated) }), all-of, m.row(flows), narrowName)
+	s.table(status.EngineColumns, rows(d.Engines, func(e *status.Engine) []string { return e.Cells(rated) }), of, m.row(engines))
+	s.table(status.FlowColumns, rows(d.Flows, func(f *status.Flow) []string { return f.Cells(rated) }), all-of, m.row(flows))
 	if rejections > 0 {
-		s.table(status.RejectColumns, rejected, rejections-1, -1, narrowName)
+		s.rejections(rejected, rejections-1)
 	}
 }
 
@@ -183,7 +186,7 @@ func (m *Model) details(s *screen, d *status.Document) {
 	}
 	s.add(plain, "")
 	if len(d.Rejections) > 0 {
-		s.table(status.RejectColumns, d.RejectionRows(), s.left()-1, -1, narrowName)
+		s.rejections(d.RejectionRows(), s.left()-1)
 	}
 }
 

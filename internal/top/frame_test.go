@@ -129,6 +129,7 @@ func TestFrames(t *testing.T) {
 	wantFrame(t, "typing", steps(t, screenOf(t, 80, 24, false, one), "/", "t", "e", "x", "backspace", "a"))
 	follower := pool()
 	follower.Reasons, follower.Healthy, follower.Flows, follower.Rejections = nil, true, nil, nil
+	follower.Notes = []status.Note{{ID: "flows-rejected", Text: "all of 1 of 2 flows", Flows: []status.Holder{{Flow: "a\x1b[2J", Held: 3}}}}
 	follower.Pool = status.Pool{Profile: "recommended", Lacks: "not the leader", Leader: "weir-0"}
 	wantFrame(t, "follower", steps(t, screenOf(t, 80, 24, false, status.Answer{Document: follower}, one), "r"))
 	wantFrame(t, "detail", steps(t, screenOf(t, 80, 24, false, one), "enter", answered{question: 1, answers: []status.Answer{one}}))

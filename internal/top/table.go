@@ -4,23 +4,41 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/weir-epp/weir/internal/status"
 )
 
-// The least widths of a table's first column: for names, distinguishable by their beginnings, and for addresses.
-const (
-	narrowName    = 12
-	narrowAddress = 19
-)
+// narrow are the columns that may be cut, with their least widths: names are known by their beginnings, and limits begin
+// with their name and value.
+var narrow = map[string]int{"tier": 12, "engine": 19, "flow": 12, "limit": 24}
 
-// table adds the heads of a table and up to most rows around the cursor, a row or -1. The first column has at least the
-// width narrowest, unless the screen is narrower.
-func (s *screen) table(columns []string, rows [][]string, most, cursor, narrowest int) {
+// rejectOrder has the limit before the columns that a narrow screen drops.
+var rejectOrder = []int{0, 1, 2, 5, 3, 4}
+
+// inOrder returns cells in another order.
+func inOrder(cells []string, order []int) (ordered []string) {
+	for _, c := range order {
+		ordered = append(ordered, cells[c])
+	}
+	return ordered
+}
+
+// rejections adds the table of rejections, with up to most rows.
+func (s *screen) rejections(rows [][]string, most int) {
+	for i := range rows {
+		rows[i] = inOrder(rows[i], rejectOrder)
+	}
+	s.table(inOrder(status.RejectColumns, rejectOrder), rows, most, -1)
+}
+
+// table adds the heads of a table and up to most rows around the cursor, a row or -1.
+func (s *screen) table(columns []string, rows [][]string, most, cursor int) {
 	from := 0
 	if cursor >= most {
 		from = cursor - most + 1
 	}
 	rows = rows[min(from, len(rows)):min(from+max(0, most), len(rows))]
-	widths := widthsOf(columns, rows, s.width-2, narrowest) // for the cursor
+	widths := widthsOf(columns, rows, s.width-2) // for the cursor
 	s.add(bold, "  "+strings.ToUpper(line(columns, widths)))
 	for i, row := range rows {
 		if from+i == cursor {
@@ -31,25 +49,30 @@ func (s *screen) table(columns []string, rows [][]string, most, cursor, narrowes
 	}
 }
 
-// widthsOf returns the widths of the columns that fit: first the column of names shrinks, then the last columns are
-// dropped.
-func widthsOf(columns []string, rows [][]string, room, narrowest int) []int {
-	widths := make([]int, len(columns))
-	sum := 0
+// widthsOf returns the widths of the columns that fit: the last columns are dropped if the others need their room even when
+// they are cut; then those to the left are cut first.
+func widthsOf(columns []string, rows [][]string, room int) []int {
+	widths, least := make([]int, len(columns)), make([]int, len(columns))
+	most, need := -2, -2
 	for c := range columns {
 		widths[c] = ansi.StringWidth(columns[c])
 		for _, row := range rows {
 			widths[c] = max(widths[c], ansi.StringWidth(row[c]))
 		}
-		sum += widths[c] + 2
+		least[c] = widths[c]
+		if n := narrow[columns[c]]; n > 0 {
+			least[c] = min(n, widths[c])
+		}
+		most, need = most+widths[c]+2, need+least[c]+2
 	}
-	if less := min(sum-2-room, widths[0]-narrowest); less > 0 {
-		widths[0] -= less
-		sum -= less
+	for last := len(widths) - 1; last > 0 && need > room; last-- {
+		most, need = most-widths[last]-2, need-least[last]-2
+		widths = widths[:last]
 	}
-	for len(widths) > 1 && sum-2 > room {
-		sum -= widths[len(widths)-1] + 2
-		widths = widths[:len(widths)-1]
+	for c := range widths {
+		less := max(0, min(most-room, widths[c]-least[c]))
+		widths[c] -= less
+		most -= less
 	}
 	return widths
 }

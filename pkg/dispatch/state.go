@@ -72,11 +72,13 @@ type TierState struct {
 	Reserved              int // leases reserved for it at the present capacity
 	Limit                 int // the largest number of requests that may wait in it
 	Displaced, Promotions uint64
+	// Withheld is true if all stock that is free now is reserved for higher tiers.
+	Withheld bool
 }
 
 // Tiers appends the state of every tier to tiers, by rank.
 func (m *Machine) Tiers(tiers []TierState) []TierState {
-	limits := map[string]int{}
+	limits, withheld := map[string]int{}, m.withheld()
 	for _, t := range m.config.Queue.Tiers {
 		limits[t.Name] = t.QueueSize
 	}
@@ -87,7 +89,7 @@ func (m *Machine) Tiers(tiers []TierState) []TierState {
 		}
 		tiers = append(tiers, TierState{
 			ID: t.ID, Name: t.Name, Queued: t.Queued, InFlight: m.ledger.Inflight(t.ID), Reserved: m.ledger.Reserved(t.ID),
-			Limit: limit, Displaced: m.counts.displaced[t.ID], Promotions: m.counts.promotions[t.ID],
+			Limit: limit, Displaced: m.counts.displaced[t.ID], Promotions: m.counts.promotions[t.ID], Withheld: withheld.Has(t.ID),
 		})
 	}
 	return tiers

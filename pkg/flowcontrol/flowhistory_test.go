@@ -287,11 +287,12 @@ func TestFlowCounts(t *testing.T) {
 			complete(b.arrives(b.t.Context(), &Request{Flow: a.flow, Tier: a.tier, Cost: fairqueue.Cost(a.cost), Placement: pool}).lease)
 		}
 		b.Refuse("", "a", "", "", ErrBadRequest)
+		b.Refuse("", "b", "", "", ErrNoEndpoint)
 		got := map[string]FlowCounts{}
 		for _, c := range b.FlowCounts() {
 			got[c.Flow] = c
 		}
-		if s := fmt.Sprint(got); s != "map[a:{a 0 0 4 1 map[bulk:50 system:7]} b:{b 0 0 1 0 map[bulk:50]}]" {
+		if s := fmt.Sprint(got); s != "map[a:{a 0 0 4 1 0 map[bulk:50 system:7]} b:{b 0 0 2 1 1 map[bulk:50]}]" {
 			t.Errorf("the counts are %s", s)
 		}
 	})

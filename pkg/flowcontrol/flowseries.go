@@ -1,6 +1,7 @@
 package flowcontrol
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -200,6 +201,8 @@ type FlowCounts struct {
 	Waiting, InFlight int64 // now
 	// Requests is the number of ended requests, Rejections the number of them that were not served.
 	Requests, Rejections uint64
+	// NoRoom is the number of rejections for want of room, and of those with the outcome "other".
+	NoRoom uint64
 	// Served is the cost of its dispatched requests, by tier.
 	Served map[string]uint64
 }
@@ -210,10 +213,9 @@ func (c *RequestQueueController) FlowCounts() []FlowCounts {
 	all := c.metrics.flows.shown()
 	counts := make([]FlowCounts, 0, len(all))
 	for _, s := range all {
-		of := FlowCounts{
-			Flow: s.flow, Waiting: s.waiting.Load(), InFlight: s.inFlight.Load(), Rejections: s.rejections(), Requests: s.requests.Load(),
-			Served: map[string]uint64{},
-		}
+		of := FlowCounts{Flow: s.flow, Waiting: s.waiting.Load(), InFlight: s.inFlight.Load(), Served: map[string]uint64{}}
+		of.Rejections, of.NoRoom = s.rejections()
+		of.Requests = s.requests.Load() // after the rejections, so that it is never less
 		for tier, cost := range s.served.all {
 			of.Served[tier] += cost
 		}
@@ -231,11 +233,14 @@ func (m *flowMetrics) shown() []*flowSeries {
 	return all
 }
 
-func (s *flowSeries) rejections() (n uint64) {
+func (s *flowSeries) rejections() (all, noRoom uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.further.outcomes {
-		n += r.n
+		all += r.n
+		if r.outcome == NumOutcomes || slices.Contains(NoRoom, r.outcome) {
+			noRoom += r.n
+		}
 	}
-	return n
+	return all, noRoom
 }

@@ -38,6 +38,9 @@ const (
 	NumOutcomes = dispatch.NumOutcomes
 )
 
+// NoRoom are the outcomes of requests rejected for want of room, which the chart's alert WeirRejecting counts.
+var NoRoom = []Outcome{OutcomeQueueFull, OutcomeFlowFull, OutcomeShed, OutcomeDisplaced, OutcomeTTLExpired, OutcomeNoEndpoint}
+
 // Sentinels of the outcomes. The sentinels of the queue's limits are fairqueue's; context.Canceled means that the
 // client disconnected, context.DeadlineExceeded that its deadline has passed.
 var (

@@ -189,6 +189,12 @@ weir_decision_panics_total 0
 weir_requests_total{outcome="dispatched"} 1000+100x
 weir_requests_total{outcome="internal"} 0
 weir_requests_total{outcome="queue-full"} 0
+weir_requests_total{outcome="no-endpoint"} 0
+weir_flow_requests_total{flow="a"} 0+50x
+weir_flow_requests_total{flow="b"} 0+50x
+weir_flow_requests_total{flow="c"} 0+5x
+weir_flow_rejections_total{flow="a",outcome="ttl-expired"} 0+1x
+weir_flow_rejections_total{flow="b",outcome="flow-full"} 0+1x
 weir_extproc_streams 12
 weir_fairness_gap{tier="critical"} 900
 weir_fairness_bound{tier="critical"} 1000
@@ -248,6 +254,8 @@ func TestEachAlertFiresOnce(t *testing.T) {
 	}
 	firing(t, "nothing", healthy)
 	firing(t, "nothing, beside another replica,", healthy+faultless)
+	firing(t, "one tenant beyond its limit, of three,", strings.ReplaceAll(healthy, `weir_flow_rejections_total{flow="b",outcome="flow-full"} 0+1x`,
+		`weir_requests_total{outcome="flow-full"} 0+50x`))
 	for alert, changes := range faults {
 		for _, change := range changes {
 			t.Run(alert, func(t *testing.T) {

@@ -27,7 +27,8 @@ var fullness = []string{
 	"Is anything passing Weir by?", "Is a tier starved?",
 }
 
-// A tenant with more requests than its places in the queue is rejected, and the panels name it.
+// A tenant with more requests than its places in the queue is rejected, and the panels name it. The alert fires if most
+// tenants are rejected.
 func TestWhyAndWhoseRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	r := start(t, setup{
@@ -39,6 +40,8 @@ func TestWhyAndWhoseRequestsAreRejected(t *testing.T) {
 	r.load(24, "noisy")
 	r.red("Why are requests rejected?", "outcome", "flow-full")
 	r.red("Whose requests are rejected?", "flow", "noisy")
+	r.alarmed() // it is one of two
+	r.load(24, "noisy, too")
 	r.alarmed("WeirRejecting")
 }
 

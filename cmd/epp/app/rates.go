@@ -23,8 +23,8 @@ type counts struct {
 	recent         map[string]uint64 // cost served in a tier since the old counts
 }
 
-// answers are the numbers of an engine's answers, and of failures among them.
-type answers struct{ all, failed uint64 }
+// answers are the numbers of an engine's answers, and of failures (5xx) and refusals (4xx) among them.
+type answers struct{ all, failed, refused uint64 }
 
 // rates keeps counts while documents are requested; otherwise nothing is counted. It is safe for concurrent use.
 type rates struct {

@@ -1,38 +1,50 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/weir-epp/weir/internal/status"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
-// Requests are rejected too often if more than rejectingShare of those that have ended in the last rejectingWindow were, as for
-// the chart's alert WeirRejecting, and at least rejectingLeast.
+// Requests are rejected too often if more than rejectingShare of those that have ended in the last endingsWindow were, and at
+// least rejectingLeast. If half of the flows or fewer have rejections, only those without an endpoint count, as for the chart's
+// alert WeirRejecting; the others are a note (ADR 0217).
 const (
-	rejectingShare  = 0.05
-	rejectingWindow = 5 * time.Minute
-	rejectingStep   = 30 * time.Second
-	rejectingLeast  = 3
+	rejectingShare = 0.05
+	rejectingLeast = 3
 )
 
-// overload are the outcomes for want of room, which the alert counts.
-var overload = []flowcontrol.Outcome{
-	flowcontrol.OutcomeQueueFull, flowcontrol.OutcomeFlowFull, flowcontrol.OutcomeShed, flowcontrol.OutcomeDisplaced,
-	flowcontrol.OutcomeTTLExpired, flowcontrol.OutcomeNoEndpoint,
-}
+// Endings are kept for endingsWindow, endingsStep apart.
+const (
+	endingsWindow = 5 * time.Minute
+	endingsStep   = 30 * time.Second
+)
 
-// outcomes are the requests that have ended since the start, by outcome, at one time.
+// refusingLeast is the number of answers from which on an engine refuses requests if all of them are 4xx.
+const refusingLeast = 10
+
+// outcomes are the requests that have ended since the start, at one time.
 type outcomes struct {
-	at time.Time
-	by [flowcontrol.NumOutcomes]uint64
+	at      time.Time
+	by      [flowcontrol.NumOutcomes]uint64
+	flows   map[string]ofFlow
+	engines map[string]answers
 }
 
-// endings keeps outcomes of the last rejectingWindow, rejectingStep apart. It is safe for concurrent use.
+// ofFlow are a flow's ended requests, and those rejected for want of room.
+type ofFlow struct{ all, noRoom uint64 }
+
+// endings keeps outcomes. It is safe for concurrent use.
 type endings struct {
 	mu   sync.Mutex
-	kept []outcomes // the oldest first, at most rejectingWindow/rejectingStep+1
+	kept []outcomes // the oldest first, at most endingsWindow/endingsStep+1
 }
 
 // keep adds the newest outcomes.
@@ -45,58 +57,95 @@ func (e *endings) keep(now outcomes) {
 
 // forget forgets outcomes from before the window, but the newest. The caller holds mu.
 func (e *endings) forget(now time.Time) {
-	for len(e.kept) > 1 && now.Sub(e.kept[0].at) > rejectingWindow {
+	for len(e.kept) > 1 && now.Sub(e.kept[0].at) > endingsWindow {
 		e.kept = e.kept[1:]
 	}
 }
 
-// rejections is how many of the requests that ended in a window were rejected for want of room, and the most frequent outcome.
-type rejections struct {
-	all, n, most uint64
-	main         flowcontrol.Outcome
-	window       time.Duration
-}
-
-// since returns what was rejected since the oldest kept outcomes.
-func (e *endings) since(now outcomes) (r rejections) {
+// until returns the endings between the oldest kept outcomes and now.
+func (e *endings) until(now outcomes) *recent {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.kept) == 0 {
-		return r
-	}
 	e.forget(now.at)
-	old := &e.kept[0]
-	r.window = now.at.Sub(old.at)
+	old := now
+	if len(e.kept) > 0 {
+		old = e.kept[0]
+	}
+	r := &recent{window: max(time.Second, now.at.Sub(old.at).Round(time.Second))}
+	r.count(&old, &now)
+	return r
+}
+
+// recent are the requests that have ended in a window, and those rejected for want of room, with the most frequent outcome.
+type recent struct {
+	window                   time.Duration
+	all, n, most, noEndpoint uint64
+	main                     flowcontrol.Outcome
+	flows                    []status.Holder // the numbers of rejected requests by flow, the largest first
+	active                   int             // the number of flows with ended requests
+	refusing                 []string        // engines that answer all requests with a 4xx, with the number
+}
+
+func (r *recent) count(old, now *outcomes) {
 	for o := range now.by {
 		r.all += since(old.by[o], now.by[o])
 	}
-	for _, o := range overload {
+	for _, o := range flowcontrol.NoRoom {
 		n := since(old.by[o], now.by[o])
 		r.n += n
 		if n > r.most {
 			r.most, r.main = n, o
 		}
 	}
-	return r
+	const none = flowcontrol.OutcomeNoEndpoint
+	r.noEndpoint = since(old.by[none], now.by[none])
+	delete(now.flows, "") // requests refused before their flow was known
+	for name, f := range now.flows {
+		r.active += one(f.all > old.flows[name].all)
+		if n := since(old.flows[name].noRoom, f.noRoom); n > 0 {
+			r.flows = append(r.flows, status.Holder{Flow: name, Held: int64(n)})
+		}
+	}
+	slices.SortFunc(r.flows, func(a, b status.Holder) int { return cmp.Or(cmp.Compare(b.Held, a.Held), cmp.Compare(a.Flow, b.Flow)) })
+	for _, address := range slices.Sorted(maps.Keys(now.engines)) {
+		before, after := old.engines[address], now.engines[address]
+		if n := since(before.refused, after.refused); n >= refusingLeast && n == since(before.all, after.all) {
+			r.refusing = append(r.refusing, fmt.Sprintf("%s (%d)", address, n))
+		}
+	}
 }
 
-// tooOften reports whether that is a reason against the health.
-func (r *rejections) tooOften() bool {
-	return r.n >= rejectingLeast && float64(r.n) > rejectingShare*float64(r.all)
+// many reports whether n is too large a part of the requests.
+func (r *recent) many(n uint64) bool {
+	return n >= rejectingLeast && float64(n) > rejectingShare*float64(r.all)
+}
+
+// tooOften reports whether the rejections are a reason against the health.
+func (r *recent) tooOften() bool {
+	return r.many(r.noEndpoint) || r.many(r.n) && 2*len(r.flows) > r.active
 }
 
 // share returns a number of the requests in percent.
-func (r *rejections) share(n uint64) float64 { return 100 * float64(n) / float64(max(1, r.all)) }
+func (r *recent) share(n uint64) float64 { return 100 * float64(n) / float64(max(1, r.all)) }
 
 // outcomes returns the present counts.
-func (p *Pool) outcomes(now time.Time) outcomes { return outcomes{now, p.controller.EndedBy()} }
+func (p *Pool) outcomes(now time.Time, loads []load) outcomes {
+	all := outcomes{now, p.controller.EndedBy(), map[string]ofFlow{}, map[string]answers{}}
+	for _, f := range p.controller.FlowCounts() {
+		all.flows[f.Flow] = ofFlow{f.Requests, f.NoRoom}
+	}
+	for i := range loads {
+		all.engines[loads[i].Address] = loads[i].answers()
+	}
+	return all
+}
 
 // keepEndings keeps outcomes until ctx is done.
 func (p *Pool) keepEndings(ctx context.Context) {
-	tick := time.NewTicker(rejectingStep)
+	tick := time.NewTicker(endingsStep)
 	defer tick.Stop()
 	for now := time.Now(); ; {
-		p.endings.keep(p.outcomes(now))
+		p.endings.keep(p.outcomes(now, p.loads()))
 		select {
 		case now = <-tick.C:
 		case <-ctx.Done():

@@ -69,7 +69,8 @@ func (a *App) statusDocument(q *status.Query, now time.Time) *status.Document {
 	for _, r := range p.controller.Rejections() {
 		d.Rejections = append(d.Rejections, rejectionStatus(&r))
 	}
-	d.Reasons = append(d.Reasons, a.reasons(d, now)...)
+	recent := p.endings.until(p.outcomes(now, loads))
+	d.Reasons, d.Notes = append(d.Reasons, a.reasons(d, recent, now)...), a.notes(recent)
 	d.Healthy = len(d.Reasons) == 0
 	d.Select(q)
 	return d
@@ -123,7 +124,7 @@ func (l *load) answers() (n answers) {
 	for _, of := range l.engine.Answers {
 		n.all += of
 	}
-	n.failed = l.engine.Answers[5]
+	n.failed, n.refused = l.engine.Answers[5], l.engine.Answers[4]
 	return n
 }
 
@@ -131,7 +132,7 @@ func (p *Pool) engineStatus(l *load, now time.Time, earlier *counts, window time
 	before, n := earlier.engines[l.Address], l.answers()
 	e := status.Engine{
 		Address: l.Address, Ready: l.Ready, Role: cmp.Or(l.Work.String(), "both"), InFlight: l.InFlight, Foreign: l.Foreign, Models: len(l.Models),
-		Answers: perSecond(before.all, n.all, window), Failures: perSecond(before.failed, n.failed, window), Circuit: l.circuit(),
+		Answers: perSecond(before.all, n.all, window), Failures: perSecond(before.failed, n.failed, window), Circuit: l.circuit(), Refused: perSecond(before.refused, n.refused, window),
 		Service: l.engine.Service.Seconds(), Oldest: l.oldest(now).Seconds(),
 	}
 	if !l.Unbounded {

@@ -59,6 +59,9 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	if err := a.tierTable(&d, line); err != nil {
 		return err
 	}
+	if text := reservedNote(a.pool.controller.Tiers()); text != "" {
+		line("reserved\t%s", text)
+	}
 	roleTable(&d, &s, line)
 	a.pool.naming.namesTable(line)
 	line("")

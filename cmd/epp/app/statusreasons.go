@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-epp/weir/internal/status"
+	"github.com/weir-epp/weir/pkg/dispatch"
 )
 
 // handshakesFailLately is the time for which a failed TLS handshake counts against the health.
@@ -15,7 +16,7 @@ const handshakesFailLately = time.Minute
 const reasonNames = 5
 
 // reasons returns the reasons why this epp is unhealthy. A follower is healthy: it lacks only the leadership.
-func (a *App) reasons(d *status.Document, now time.Time) (reasons []status.Reason) {
+func (a *App) reasons(d *status.Document, r *recent, now time.Time) (reasons []status.Reason) {
 	add := func(is bool, id, text string, args ...any) {
 		if is {
 			reasons = append(reasons, status.Reason{ID: id, Text: fmt.Sprintf(text, args...)})
@@ -39,10 +40,9 @@ func (a *App) reasons(d *status.Document, now time.Time) (reasons []status.Reaso
 	add(len(open) > 0, "circuits-open", "%d of %d engines fail, or Envoy does not reach them, and get no requests but single trials: %s",
 		len(open), p.Engines, few(open))
 	add(p.QueueCapacity > 0 && p.Waiting >= p.QueueCapacity, "queue-full", "the queue is full: %d of %d wait", p.Waiting, p.QueueCapacity)
-	if r := a.pool.endings.since(a.pool.outcomes(now)); r.tooOften() {
-		add(true, "rejecting", "%.0f%% of the requests of the last %v were rejected, most of them with %s (%.0f%%)",
-			r.share(r.n), max(time.Second, r.window.Round(time.Second)), r.main, r.share(r.most))
-	}
+	add(len(r.refusing) > 0, "engines-refuse", "all answers of the last %v were 4xx at %d of %d engines: %s", r.window, len(r.refusing), p.Engines, few(r.refusing))
+	add(r.tooOften(), "rejecting", "%.0f%% of the requests of the last %v were rejected, most of them with %s (%.0f%%)",
+		r.share(r.n), r.window, r.main, r.share(r.most))
 	if problem := a.configuration.problem(); problem != "" {
 		add(true, "configuration-invalid", "the newest configuration is invalid and not in use: %s", problem)
 	}
@@ -63,6 +63,40 @@ func (a *App) reasons(d *status.Document, now time.Time) (reasons []status.Reaso
 	panics := a.pool.controller.State().Panics
 	add(panics > 0, "panics", "%d decisions have panicked since the start: please report the log", panics)
 	return reasons
+}
+
+// notes returns facts that an operator may look for, and that say nothing against the health.
+func (a *App) notes(r *recent) (notes []status.Note) {
+	if r.many(r.n) && !r.tooOften() {
+		notes = append(notes, status.Note{
+			ID: "flows-rejected", Text: fmt.Sprintf("%.0f%% of the requests of the last %v were rejected, all of %d of %s", r.share(r.n), r.window,
+				len(r.flows), counted(r.active, "flow")), Flows: r.flows[:min(len(r.flows), reasonNames)],
+		})
+	}
+	if text := reservedNote(a.pool.controller.Tiers()); text != "" {
+		notes = append(notes, status.Note{ID: "reserved", Text: text})
+	}
+	return notes
+}
+
+// reservedNote names the tiers that wait since the free stock is reserved for higher ones, and these; "" without any.
+func reservedNote(tiers []dispatch.TierState) string {
+	var waiting, reserved []string
+	for i := range tiers {
+		t := &tiers[i]
+		if t.Withheld && t.Queued > 0 {
+			waiting = append(waiting, fmt.Sprintf("%d of %s", t.Queued, t.Name))
+		}
+	}
+	for i := range tiers {
+		if t := &tiers[i]; t.Reserved > t.InFlight && len(waiting) > 0 {
+			reserved = append(reserved, fmt.Sprintf("%s (%d of %d unused)", t.Name, t.Reserved-t.InFlight, t.Reserved))
+		}
+	}
+	if len(reserved) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("requests wait, %s, since the free stock is reserved for %s", few(waiting), few(reserved))
 }
 
 // few returns the first of some names.
