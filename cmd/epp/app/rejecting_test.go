@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,9 @@ import (
 
 // ended counts requests of a flow that end with an outcome. It leaves the counts kept before as they are.
 func (o *outcomes) ended(flow string, with flowcontrol.Outcome, n uint64) {
-	before := o.flows
-	o.flows = map[string]ofFlow{}
-	for name, f := range before {
-		o.flows[name] = f
+	o.flows = maps.Clone(o.flows)
+	if o.flows == nil {
+		o.flows = map[string]ofFlow{}
 	}
 	f := o.flows[flow]
 	f.all += n
