@@ -37,7 +37,7 @@ func TestDemo(t *testing.T) {
 	if preempted := regexp.MustCompile(`(?m)^(\d+) times a bulk request was preempted`).FindStringSubmatch(text); preempted == nil {
 		t.Errorf("nothing about preemption:\n%s", text)
 	} else if preempted[1] == "0" {
-		t.Errorf("nobody was preempted:\n%s", text)
+		t.Errorf("no request was preempted:\n%s", text)
 	}
 	for _, name := range []string{"weir-demo", "weir-demo-priority"} {
 		checkPictures(t, filepath.Join(dir, name))
@@ -242,6 +242,6 @@ func TestArguments(t *testing.T) {
 	}
 	var stdout output
 	if run([]string{"help"}, &stdout, io.Discard); strings.Contains(stdout.String(), "noop") {
-		t.Errorf("help lists what is not for users:\n%s", stdout.String())
+		t.Errorf("help lists an internal command:\n%s", stdout.String())
 	}
 }

@@ -58,7 +58,7 @@ func TestExplain(t *testing.T) {
 		t.Error(err)
 	}
 	if !errors.Is(Explain(nil, pflag.ErrHelp), pflag.ErrHelp) {
-		t.Error("who asks for help is not recognised any more")
+		t.Error("a request for help is no longer recognised")
 	}
 }
 

@@ -58,7 +58,7 @@ func TestForeignKeysAreDocumented(t *testing.T) {
 	page := contents(t, "..", "..", "docs", "llm-d.md")
 	for key := range foreignKeys {
 		if !strings.Contains(page, "`"+key) {
-			t.Errorf("docs/llm-d.md does not say what becomes of %s", key)
+			t.Errorf("docs/llm-d.md lacks %s", key)
 		}
 	}
 	for _, text := range []string{

@@ -324,6 +324,6 @@ func TestMisplacedKeys(t *testing.T) {
 	}
 	_, err := Load(source("tenantPolicies: { a: {}, b: { tier: default } }"))
 	if got := problemsOf(t, err); len(got) != 2 {
-		t.Errorf("a policy that says nothing: %q", got)
+		t.Errorf("an empty policy: %q", got)
 	}
 }

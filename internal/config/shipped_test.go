@@ -17,7 +17,7 @@ func TestShippedFileForEnvoy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !d.Responses.Metadata {
-		t.Error("their access logs get nothing of what was decided")
+		t.Error("their access logs get nothing of the decision")
 	}
 	if d.Profile != ProfileRecommended || d.Scheduling.Fallbacks != 2 {
 		t.Errorf("profile %s with %d fallbacks, want recommended with 2, as many as the Envoys retry", d.Profile, d.Scheduling.Fallbacks)

@@ -184,7 +184,7 @@ func TestLines(t *testing.T) {
 		}
 	}
 	if l.of(1, Path{"a"}) != 0 || (&lines{text: make([]byte, largestWithLines+1)}).of(0, nil) != 0 {
-		t.Error("what is not there has a line")
+		t.Error("a missing field has a line")
 	}
 }
 

@@ -44,7 +44,7 @@ func TestUsageIsAddedAndTakenOut(t *testing.T) {
 		t.Errorf("%v; something is left of it: %v", err, b)
 	}
 	if err := WithoutUsage(b); err == nil {
-		t.Error("it was taken out of what does not have it")
+		t.Error("it was removed from a configuration without it")
 	}
 	if err := ReadUsage(b); err != nil || !mentions("SYNTHESIZE_TRAILERS") || !mentions(usageNamespace) {
 		t.Errorf("%v; something of it is missing: %v", err, b)

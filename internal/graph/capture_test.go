@@ -135,7 +135,7 @@ func TestBuildChanges(t *testing.T) {
 		t.Errorf("%v, %v", got.byKey, got.shared)
 	}
 	if got.owner != nil || got.notes != nil {
-		t.Error("what is somebody else's was copied")
+		t.Error("a foreign value was copied")
 	}
 	if !got.at.Equal(time.Unix(3601, 0)) || !got.times[0].Equal(time.Unix(3602, 0)) {
 		t.Errorf("%v, %v", got.at, got.times)

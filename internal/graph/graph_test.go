@@ -112,7 +112,7 @@ func TestEverythingComesBack(t *testing.T) {
 		t.Errorf("%+v\nis not %+v", back, n)
 	}
 	if back.empty == nil || back.none != nil {
-		t.Error("what is empty and what is nil have been mixed up")
+		t.Error("an empty value and nil were confused")
 	}
 	n.shape = dot{"point"}
 	if got := reread(t, n).shape; got != (dot{"point"}) {
@@ -136,7 +136,7 @@ func TestPointersKeepTheirTargets(t *testing.T) {
 		t.Error("the cycle is broken")
 	}
 	if cap(back.items) != 3 || cap(back.window) != 2 {
-		t.Error("there is room behind a slice, in what belongs to somebody else")
+		t.Error("a slice has spare capacity in a foreign value")
 	}
 	root := back
 	root.items[2].n, root.next.inner.n, root.fixed[1].n = 30, 40, 50
@@ -157,7 +157,7 @@ func TestContainerFoundLast(t *testing.T) {
 	n := &node{leaves: []*leaf{&inside.inner}, next: &node{next: inside}}
 	back := reread(t, n)
 	if back.leaves[0] != &back.next.next.inner || back.leaves[0].n != 9 {
-		t.Error("the value and what contains it have come apart")
+		t.Error("the value is no longer part of its container")
 	}
 }
 

@@ -152,7 +152,7 @@ func TestChangedTypes(t *testing.T) {
 	c := New((*node)(nil))
 	before := c.print()
 	if err := c.Learn(&node{shape: dot{}}); err != nil || c.print() == before {
-		t.Errorf("what was learnt is not in the fingerprint: %v", err)
+		t.Errorf("a learned type is not in the fingerprint: %v", err)
 	}
 }
 

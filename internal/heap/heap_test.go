@@ -40,7 +40,7 @@ func TestHeapIsASortedList(t *testing.T) {
 				i := random.IntN(len(list))
 				h.Remove(list[i])
 				if h.Contains(list[i]) || h.Holds(list[i]) {
-					t.Fatal("what is removed is still there")
+					t.Fatal("a removed value is still there")
 				}
 				list = slices.Delete(list, i, i+1)
 			default:

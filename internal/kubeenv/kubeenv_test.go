@@ -235,7 +235,7 @@ data: {a: b}
 		t.Errorf("the dry run left something: %v", err)
 	}
 	if err := env.TryApply(t.Context(), namespace, "{"); err == nil {
-		t.Error("no error for what is not YAML")
+		t.Error("no error for a text that is not YAML")
 	}
 }
 

@@ -175,7 +175,7 @@ func TestStreams(t *testing.T) {
 				}
 				if c.usageAt == 0 {
 					if strings.Contains(fmt.Sprint(events), "usage") {
-						t.Error("usage that nobody asked for")
+						t.Error("unrequested usage")
 					}
 					return
 				}

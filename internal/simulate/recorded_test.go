@@ -25,7 +25,7 @@ func recordingOf(t *testing.T, workload, config string, firstTokens bool) (*Repo
 		t.Fatal(err)
 	}
 	if _, err := format.Replay(bytes.NewReader(r.Recording)); err != nil {
-		t.Fatal("the recording is not what happened: ", err)
+		t.Fatal("the recording differs from the run: ", err)
 	}
 	h, err := format.History(bytes.NewReader(r.Recording))
 	if err != nil {

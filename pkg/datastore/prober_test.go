@@ -311,11 +311,11 @@ func TestNeverReadyIsTold(t *testing.T) {
 		go func() { done <- s.Run(ctx) }()
 		pass(10*time.Second - 1)
 		if n := lines.Load(); n != 0 {
-			t.Errorf("told after two probes")
+			t.Errorf("logged after two probes")
 		}
 		pass(time.Hour)
 		if n := lines.Load(); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("logged %d times", n)
 		}
 		cancel()
 		do(t, <-done)

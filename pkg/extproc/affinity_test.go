@@ -72,7 +72,7 @@ func TestAffinityFollowsAPrompt(t *testing.T) {
 				test.goOn(c)
 				c.settled(1)
 				if got := strings.Join(log.told, ", "); got != test.want {
-					t.Errorf("told %s, want %s", got, test.want)
+					t.Errorf("got %s, want %s", got, test.want)
 				}
 			})
 		})

@@ -176,7 +176,7 @@ func TestNoTimerWithoutArrivals(t *testing.T) {
 		c.say(chat())
 		synctest.Wait()
 		if !standing() {
-			t.Error("nobody watches the body")
+			t.Error("the body is not watched")
 		}
 		b.controller.hold = true
 		c.say(requestBodyOf(`{"model":"m"}`, true))

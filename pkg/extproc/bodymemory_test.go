@@ -131,7 +131,7 @@ func TestWhoLosesABodyIsWhoHasTheMost(t *testing.T) {
 				case !errors.Is(err, flowcontrol.ErrNoMemory):
 					t.Fatal(err)
 				case whole+n > limit && losers > 0:
-					t.Fatalf("seed %d, step %d: somebody lost a body for an arrival that cannot fit", seed, step)
+					t.Fatalf("seed %d, step %d: a body was expelled for an arrival that cannot fit", seed, step)
 				case whole+n <= limit && (!tight || !all.mayGo(&first, k, n)):
 					t.Fatalf("seed %d, step %d: an arrival was turned away although another should go", seed, step)
 				default:

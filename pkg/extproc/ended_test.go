@@ -51,12 +51,12 @@ func TestTailIsTold(t *testing.T) {
 				c.end()
 				if !wanted {
 					if len(tail.told) > 0 {
-						t.Errorf("%s: told %d times, though nobody reads", name, len(tail.told))
+						t.Errorf("%s: reported %d times, without a reader", name, len(tail.told))
 					}
 					return
 				}
 				if len(tail.told) != 1 {
-					t.Fatalf("%s: told %d times", name, len(tail.told))
+					t.Fatalf("%s: reported %d times", name, len(tail.told))
 				}
 				e := tail.told[0]
 				if got := fmt.Sprint(e.ID, " ", e.Flow, " ", e.Tier, " ", e.Model, " ", e.TargetModel, " ", e.Wait, " ", e.Bypass, " ", e.Endpoint, " ", e.Outcome, " ",

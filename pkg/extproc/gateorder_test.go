@@ -112,12 +112,12 @@ func (p *proxy) look(t *testing.T) {
 	}
 	for _, m := range p.gate.stream.take() {
 		if isImmediate(m) {
-			t.Errorf("the gate rejects what the main stream has to: %s", render(m))
+			t.Errorf("the gate rejects instead of the main stream: %s", render(m))
 		}
 		if isHeaders(m) {
 			p.passedGate = true
 			if p.preempted && !p.rejected {
-				t.Error("the gate lets a preempted answer through")
+				t.Error("a preempted answer passes the gate")
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func TestExplainedToWhoMayAsk(t *testing.T) {
 		_, text, told := strings.Cut(c.heard(), "+"+decisionHeader+"=")
 		var r decision.Record
 		if err := json.Unmarshal([]byte(text), &r); err != nil || !told {
-			t.Fatalf("told %q: %v", text, err)
+			t.Fatalf("got %q: %v", text, err)
 		}
 		if r.ID != "the one" || r.Number != 9 || r.Weight != 2 || r.Endpoint != "10.0.0.1:8000" || r.Outcome != decision.InFlight || len(r.Placement.Candidates) != 1 {
 			t.Errorf("%s", text)
@@ -186,7 +186,7 @@ func TestSampledRequests(t *testing.T) {
 			c.say(chat("x-request-id", id))
 			c.say(responseHeaders("200", false))
 			if got := c.heard(); strings.Contains(got, decisionHeader) {
-				t.Errorf("a client that did not ask is told: %s", got)
+				t.Errorf("a client that did not ask gets: %s", got)
 			}
 			c.end()
 			if got, want := len(c.records.all), decision.SampleOf(share).Has(id); (got == 1) != want {

@@ -343,7 +343,7 @@ func TestClientGoneWhileQueued(t *testing.T) {
 				}
 				c.settled(1)
 				if got := c.heard(); got != "" {
-					t.Errorf("answered %q to nobody", got)
+					t.Errorf("answered %q without a reader", got)
 				}
 			})
 		})

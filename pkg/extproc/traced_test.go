@@ -66,7 +66,7 @@ func TestParentOfSpans(t *testing.T) {
 			c.say(chat(ofAlice(test.headers...)...))
 			c.end()
 			if len(tracer.told) != 1 || tracer.told[0].Parent != test.want {
-				t.Errorf("%s: told %+v, want the parent %+v", name, tracer.told, test.want)
+				t.Errorf("%s: got %+v, want the parent %+v", name, tracer.told, test.want)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestTracerIsTold(t *testing.T) {
 			test.talk(c)
 			c.end()
 			if len(tracer.told) != 1 {
-				t.Fatalf("%s: told %d times", name, len(tracer.told))
+				t.Fatalf("%s: reported %d times", name, len(tracer.told))
 			}
 			e := tracer.told[0]
 			after := func(at time.Time) string {
@@ -178,7 +178,7 @@ func TestNoSpansOfOtherStreams(t *testing.T) {
 			c.say(first)
 			c.end()
 			if len(tracer.told) != 0 {
-				t.Errorf("%s: told %+v", name, tracer.told)
+				t.Errorf("%s: got %+v", name, tracer.told)
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func TestFirstTokenEndsTheReading(t *testing.T) {
 		g.say(responseBodyOf("data: {}\n\n", false))
 		<-g.done
 		if lease.firstTokens != 1 {
-			t.Errorf("the gate has told of %d first tokens", lease.firstTokens)
+			t.Errorf("the gate has reported %d first tokens", lease.firstTokens)
 		}
 		main.say(sse())
 		main.end()

@@ -31,7 +31,7 @@ func TestLeavingAndReturning(t *testing.T) {
 	b.SetSnapshot(NewSnapshot(5, nil))
 	release(t, b, 0, 0, 1, 1)
 	if b.Total() != 0 || len(b.gone) != 0 {
-		t.Fatalf("%d in flight, %d remembered", b.Total(), len(b.gone))
+		t.Fatalf("%d in flight, %d kept", b.Total(), len(b.gone))
 	}
 }
 

@@ -359,9 +359,9 @@ func TestCanTakeOver(t *testing.T) {
 		t.Error("5 of 4.4 remain, and a place can be taken")
 	}
 	if b.Release(&r); !b.CanTakeOver(q, 0) {
-		t.Error("what was released still counts")
+		t.Error("a released request still counts")
 	}
 	if all := prepare(t, b, Ask{}); !b.CanTakeOver(all, 3) || b.CanTakeOver(all, 2) {
-		t.Error("the whole pool has no band here, but an endpoint that is not ready can take nobody")
+		t.Error("the whole pool has no band here, but an unready endpoint takes a request")
 	}
 }

@@ -112,14 +112,14 @@ func TestDepartedModelsAreBounded(t *testing.T) {
 		snap = snap.Next(uint64(all+1+i), []Endpoint{stays, changed})
 	}
 	if snap.departed != before {
-		t.Error("what has left is counted anew though no model has come or gone")
+		t.Error("departed models are counted anew without a change of models")
 	}
 	if n := len(snap.departed.order); n != MaxDeparted || len(snap.departed.set) != n {
-		t.Errorf("%d are remembered", n)
+		t.Errorf("%d are kept", n)
 	}
 	for i := range all {
 		if got, want := snap.HasListed(fmt.Sprint("m", i)), i >= all-1-MaxDeparted && i < all-1; got != want {
-			t.Fatalf("model %d is remembered: %v", i, got)
+			t.Fatalf("model %d is kept: %v", i, got)
 		}
 	}
 	// One endpoint with more models than the bound replaces them by its own first ones, in order of name.
@@ -129,7 +129,7 @@ func TestDepartedModelsAreBounded(t *testing.T) {
 	}
 	snap = snap.Next(1_000_000, []Endpoint{stays, ready(2, "10.0.0.3:80", many...)}).Next(1_000_001, []Endpoint{stays})
 	if snap.HasListed(many[MaxDeparted-1]) || !snap.HasListed(many[MaxDeparted]) || !snap.HasListed(many[len(many)-1]) {
-		t.Error("other adapters are remembered than the last ones")
+		t.Error("other adapters are kept than the last ones")
 	}
 }
 

@@ -73,7 +73,7 @@ func TestRegrouping(t *testing.T) {
 		b.SetSnapshot(second)
 		g := b.TakeRegrouping()
 		if b.TakeRegrouping() != nil {
-			t.Fatal("a regrouping is told twice")
+			t.Fatal("a regrouping is reported twice")
 		}
 		for i, q := range queries {
 			was, now := q.Lane(), b.Lane(q)
@@ -83,7 +83,7 @@ func TestRegrouping(t *testing.T) {
 			}
 			if g == nil {
 				if was != now {
-					t.Fatalf("seed %d: %+v was in lane %q, and is in %q: nothing is told", seed, asks[i], was, now)
+					t.Fatalf("seed %d: %+v was in lane %q, and is in %q: not reported", seed, asks[i], was, now)
 				}
 				continue
 			}

@@ -33,7 +33,7 @@ func TestViewIsAsOfTheChoice(t *testing.T) {
 		t.Error("the view is there twice")
 	}
 	if prepare(t, b, Ask{}).Explained() != nil {
-		t.Error("a query that nobody watches is explained")
+		t.Error("an unwatched query is explained")
 	}
 }
 

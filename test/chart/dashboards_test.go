@@ -82,7 +82,7 @@ func TestDashboardsAskForMetricsThatExist(t *testing.T) {
 				t.Errorf("%s: %q has the unit %q, the data source %q and %d queries", file, p.Title, d.Unit, p.Datasource.UID, len(p.Targets))
 			}
 			if !strings.Contains(p.Description, " Red: ") || len(d.Thresholds.Steps) < 2 {
-				t.Errorf("%s: %q does not say what is red: %s", file, p.Title, p.Description)
+				t.Errorf("%s: %q does not name the red values: %s", file, p.Title, p.Description)
 			}
 			for _, q := range p.Targets {
 				if q.Datasource.UID != chosen || q.LegendFormat == "" {
@@ -104,7 +104,7 @@ func TestDashboardsAreInstalled(t *testing.T) {
 	const largest = 1 << 20 // of a ConfigMap's data
 	for key := range render(t, minimal) {
 		if strings.Contains(key, "dashboard") {
-			t.Errorf("%s is there, and nobody asked for it", key)
+			t.Errorf("%s is there, although not requested", key)
 		}
 	}
 	plain := render(t, minimal, "grafana: { dashboards: { enabled: true } }\n")
@@ -121,7 +121,7 @@ func TestDashboardsAreInstalled(t *testing.T) {
 			t.Errorf("%s has the label %q", key, label)
 		}
 		if o.at("metadata", "annotations") != nil {
-			t.Errorf("%s has annotations that nobody gave it", key)
+			t.Errorf("%s has unexpected annotations", key)
 		}
 		o = own.get(t, key)
 		for path, want := range map[string]string{"labels find_me": "yes", "annotations a.example/b": "c", "annotations grafana_folder": "Models"} {

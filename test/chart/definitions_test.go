@@ -49,7 +49,7 @@ func TestDefinitionsOfOthersStay(t *testing.T) {
 	}
 
 	if _, err := run(t, kubectl, config, "create", "-f", chartDir+"/crds"); err == nil || strings.Count(err.Error(), "AlreadyExists") != 1 {
-		t.Errorf("kubectl create says %v, want that one is there already", err)
+		t.Errorf("kubectl create: %v, want an error for the existing one", err)
 	}
 	if _, err := run(t, kubectl, config, "wait", "--for=condition=Established", "-f", chartDir+"/crds"); err != nil {
 		t.Error(err) // all are there

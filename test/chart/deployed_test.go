@@ -190,7 +190,7 @@ func (d *deployed) variable(e corev1.EnvVar) string {
 	case "status.podIP":
 		return podIP(d.host())
 	default:
-		d.t.Fatalf("the kubelet knows more fields than this test, which does not know %s", path)
+		d.t.Fatalf("the kubelet has more fields than this test, which lacks %s", path)
 		return ""
 	}
 }

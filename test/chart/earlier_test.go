@@ -266,7 +266,7 @@ func (r *rollOut) settled(when string, empty time.Duration) {
 	r.nobody.longest, r.both.longest, r.counted, r.passing = 0, 0, r.passed, [2]time.Time{}
 	r.mu.Unlock()
 	failed, most := r.h.failed.Load(), mostAtOnce(r.h.engine.Records())
-	r.t.Logf("%s: nobody was ready for %v, several for %v; %d requests went past Weir, within %v, and %d failed; at most %d ran at once, the bound is %d",
+	r.t.Logf("%s: no replica was ready for %v, several for %v; %d requests bypassed Weir, within %v, and %d failed; at most %d ran at once, the bound is %d",
 		when, nobody.Round(10*time.Millisecond), both.Round(10*time.Millisecond), passed, past.Round(10*time.Millisecond), failed, most, handoverBound)
 	if failed != 0 || past > r.mayPass || passed != 0 && r.mayPass == 0 {
 		r.t.Errorf("%s: %d requests failed, and %d went past Weir within %v, which they may for %v", when, failed, passed, past, r.mayPass)

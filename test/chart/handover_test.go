@@ -80,7 +80,7 @@ func TestLostNodeBehindTheChartsEnvoy(t *testing.T) {
 	}
 	for !h.isReady(h.second) || !h.leadsTo(h.second) {
 		if time.Since(lost) > handoverLease+handoverRetry+late {
-			t.Fatalf("nobody leads, or the slice names nobody else, %v after the node was lost", time.Since(lost))
+			t.Fatalf("no replica leads, or the slice has no other address, %v after the node was lost", time.Since(lost))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -306,7 +306,7 @@ func (h *handover) plan(terminated func()) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if gap > 0 || ready == 0 {
-		h.t.Errorf("at %d looks nobody was ready; the second one was after %v", gap, ready)
+		h.t.Errorf("at %d looks no replica was ready; the second one was after %v", gap, ready)
 	}
 	h.first.await("it is the second one that leads", h.second.serving("readiness"))
 	if passed, failed := h.passed(), h.failed.Load(); passed != 0 || failed != 0 {
@@ -338,7 +338,7 @@ func (h *handover) kill(leader, next *deployed, most time.Duration) {
 	const longest = handoverLease + handoverRetry + 2*late
 	for !h.isReady(next) {
 		if time.Since(killed) > longest {
-			h.t.Fatalf("nobody leads %v after the death of the leader", time.Since(killed))
+			h.t.Fatalf("no replica leads %v after the death of the leader", time.Since(killed))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

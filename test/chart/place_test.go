@@ -119,7 +119,7 @@ func TestUninstallingTheirsTakesThePool(t *testing.T) {
 	p.kubectl("annotate", "inferencepool/demo", "httproute/demo", "helm.sh/resource-policy=keep")
 	p.helm("uninstall", "demo")
 	if left := p.kubectl("get", "inferencepools,httproutes", "--output", "name"); left != "" {
-		t.Errorf("docs/llm-d.md says that these would be gone: %s", left)
+		t.Errorf("docs/llm-d.md lists these as gone: %s", left)
 	}
 }
 

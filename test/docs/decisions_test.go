@@ -61,7 +61,7 @@ func TestChangedDecisionsSayBy(t *testing.T) {
 			for _, earlier := range decisionNumber.FindAllString(part, -1) {
 				links++
 				if !strings.Contains(status[earlier], number) && earlier < number {
-					t.Errorf("%s says %q, and the status of %s does not name it: %s", number, part, earlier, status[earlier])
+					t.Errorf("%s has %q, and the status of %s does not name it: %s", number, part, earlier, status[earlier])
 				}
 			}
 		}

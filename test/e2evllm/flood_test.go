@@ -97,10 +97,10 @@ func floodScene(t *testing.T, e *engine) section {
 
 	wait, rate := compared.Ratio(withWeir, alone, waitP50), compared.Ratio(withWeir, alone, throughput)
 	if wait.Median > mostWait {
-		t.Errorf("with Weir the other tenant's median wait is %.2f of what it was, want at most %.2f", wait.Median, mostWait)
+		t.Errorf("with Weir the other tenant's median wait is %.2f of that without, want at most %.2f", wait.Median, mostWait)
 	}
 	if rate.Median < leastThroughput {
-		t.Errorf("with Weir the throughput is %.3f of what it was, want at least %.2f", rate.Median, leastThroughput)
+		t.Errorf("with Weir the throughput is %.3f of that without, want at least %.2f", rate.Median, leastThroughput)
 	}
 
 	var text strings.Builder

@@ -115,7 +115,7 @@ func TestShippedFilesProtect(t *testing.T) {
 				t.Errorf("stream_idle_timeout is %v: it counts the time in the queue", got)
 			}
 			if got := b.ConnectionManager()["stream_flush_timeout"]; got != "60s" {
-				t.Errorf("stream_flush_timeout is %v: without, an answer that nobody reads holds its lease for the idle timeout", got)
+				t.Errorf("stream_flush_timeout is %v: without it, an unread answer holds its lease for the idle timeout", got)
 			}
 			for i, route := range envoyrun.List(b.ConnectionManager(), "route_config", "virtual_hosts", 0, "routes") {
 				if got := envoyrun.Object(route, "route")["timeout"]; got != "0s" && envoyrun.Object(route, "direct_response") == nil {
@@ -135,7 +135,7 @@ func TestShippedFilesProtect(t *testing.T) {
 			names := b.Filters()
 			call := slices.Index(names, envoyrun.ExtProcFilter)
 			if removal := slices.Index(names, envoyrun.HeaderFilter); removal != 0 {
-				t.Errorf("filters are %v: what clients must not say must be removed before anybody reads it", names)
+				t.Errorf("filters are %v: the removal of clients' headers must come before their readers", names)
 			}
 			for i, name := range names {
 				if slices.Contains([]string{envoyrun.APIKeyFilter, envoyrun.JWTFilter}, name) && i > slices.Index(names, envoyrun.BufferFilter) {

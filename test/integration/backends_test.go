@@ -65,7 +65,7 @@ func TestBackendsComeAndGo(t *testing.T) {
 	s.listEndpoints(s.listed(1)...)
 	bounds(1.8, 2, 2.2)
 	if n := s.epp.value("weir_stock_level"); n != 6 {
-		t.Errorf("the stock is %v: what runs at a backend that is gone still runs", n)
+		t.Errorf("the stock is %v: requests at a removed backend still run", n)
 	}
 	gone := len(s.models[1].Records()) + len(s.models[2].Records())
 	v.pass(30)

@@ -70,7 +70,7 @@ limits: { maxBodyBytes: %d }
 	})
 	s.unleash(chaosRequests / 2)
 	if n := s.epp.outcomes()["preempted"]; n == 0 {
-		t.Error("nobody was preempted: this is not chaos")
+		t.Error("no request was preempted: this is not chaos")
 	}
 }
 

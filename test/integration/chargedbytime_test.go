@@ -77,13 +77,13 @@ requestBody: always
 					before, costBefore := charged(), cost()
 					all(tenant, many, one)
 					ratio = min(ratio, (charged()-before)/(cost()-costBefore))
-					t.Logf("who %s is charged %.3f of what it cost", tenant, ratio)
+					t.Logf("a client that %s is charged %.3f of its cost", tenant, ratio)
 					if ratio <= 1.15 {
 						break
 					}
 				}
 				if ratio < 0.85 || ratio > 1.15 {
-					t.Errorf("who %s is charged %.3f of what it cost, want 0.85 to 1.15", tenant, ratio)
+					t.Errorf("a client that %s is charged %.3f of its cost, want 0.85 to 1.15", tenant, ratio)
 				}
 			}
 		})

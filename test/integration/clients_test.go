@@ -229,7 +229,7 @@ func TestRealClientsRetryWhenTold(t *testing.T) {
 			// The retry is never before that time, and not long after it. Without Retry-After it would come within 1 s.
 			told, waited := ms/1000, second.At-first.Answered
 			if waited < told || waited > told+10 {
-				t.Errorf("came back after %.3f s, told was %.3f s", waited, told)
+				t.Errorf("came back after %.3f s, Retry-After was %.3f s", waited, told)
 			}
 		})
 	}

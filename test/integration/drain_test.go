@@ -136,7 +136,7 @@ func TestDrainUnderLoad(t *testing.T) {
 				all.rejected += one.rejected
 				all.unclean = append(all.unclean, one.unclean...)
 			}
-			t.Logf("%d served, %d told to come back", all.served, all.rejected)
+			t.Logf("%d served, %d rejected with a Retry-After", all.served, all.rejected)
 			gone := s.epp.logTime(t, "drained:") // the listener is closed from then on
 			for _, got := range all.unclean {
 				// With bodies in FULL_DUPLEX Envoy cannot continue without Weir.

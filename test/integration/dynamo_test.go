@@ -159,7 +159,7 @@ func TestUncachedCostsOnTheWire(t *testing.T) {
 		})
 	}
 	if got := serve("first", prompt(blocks, "x"), 0); got != 1024 {
-		t.Errorf("a prompt that nobody has costs %v", got)
+		t.Errorf("an uncached prompt costs %v", got)
 	}
 	if got := serve("one block", prompt(1, "one"), 1); got != 1024 {
 		t.Errorf("pinned to an engine without it: %v", got)

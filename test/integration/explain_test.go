@@ -35,7 +35,7 @@ decisions: { explain: [` + ops + `], sink: file, file: ` + file + " }\n",
 	wantServed(t, "a tenant that may ask", served)
 	var told decisions.Record
 	if err := json.Unmarshal([]byte(served.header.Get("x-weir-decision")), &told); err != nil {
-		t.Fatalf("told %q: %v", served.header.Get("x-weir-decision"), err)
+		t.Fatalf("got %q: %v", served.header.Get("x-weir-decision"), err)
 	}
 	if told.Weight != 3 || told.Endpoint != s.models[0].Address() || told.Placement == nil || len(told.Placement.Candidates) != 1 || !strings.HasPrefix(told.Flow, "sha256:") {
 		t.Errorf("told %s", told.JSON())
@@ -47,7 +47,7 @@ decisions: { explain: [` + ops + `], sink: file, file: ` + file + " }\n",
 	other := asks(guest, "another", chat("tiny", false))
 	wantServed(t, "a tenant that may not", other)
 	if text := other.header.Get("x-weir-decision"); text != "" {
-		t.Errorf("another tenant is told %s", text)
+		t.Errorf("another tenant gets %s", text)
 	}
 	for _, r := range s.models[0].Records() {
 		if r.Header.Get("x-weir-explain") != "" {

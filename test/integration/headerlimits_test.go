@@ -91,7 +91,7 @@ func TestRequestsNearTheHeaderLimits(t *testing.T) {
 				t.Errorf("model servers had %d requests, want %d", n, served)
 			}
 			if n := s.extProc("rejected_header_mutations"); n != 0 {
-				t.Errorf("Envoy has rejected what Weir said %v times", n)
+				t.Errorf("Envoy has rejected Weir's replies %v times", n)
 			}
 		})
 	}

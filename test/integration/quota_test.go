@@ -37,7 +37,7 @@ tenantPolicies: { ada: { quota: { tokens: ` + strconv.Itoa(tokens) + `, window: 
 	wantServed(t, "the first", first)
 	estimated, err := strconv.Atoi(first.header.Get("x-ratelimit-remaining-tokens"))
 	if got := limits(first); err != nil || estimated < 500 || estimated > 700 || !strings.HasPrefix(got, "1000 ") || !strings.HasSuffix(got, " 1h0m0s") {
-		t.Errorf("told %s after a request of about 400 tokens", got)
+		t.Errorf("got %s after a request of about 400 tokens", got)
 	}
 	s.epp.settled() // by then its usage counts
 	second := uses("ada", 300, 100)
@@ -60,7 +60,7 @@ tenantPolicies: { ada: { quota: { tokens: ` + strconv.Itoa(tokens) + `, window: 
 	other := uses("bob", 300, 100)
 	wantServed(t, "another tenant", other)
 	if limits(other) != "  " {
-		t.Errorf("another tenant is told %s", limits(other))
+		t.Errorf("another tenant gets %s", limits(other))
 	}
 	wantServed(t, "what is left", uses("ada", 50, 50))
 	file.write(config(1300))

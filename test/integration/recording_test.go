@@ -70,7 +70,7 @@ func TestRecordedChaosIsReplayed(t *testing.T) {
 		t.Errorf("the configuration and the model servers have changed %d times only", n)
 	}
 	if n := s.epp.outcomes()["preempted"]; n == 0 {
-		t.Error("nobody was preempted: this is not chaos")
+		t.Error("no request was preempted: this is not chaos")
 	}
 	out, err := runWeir(t, "replay", s.epp.recording())
 	if err != nil {

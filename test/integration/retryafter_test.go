@@ -121,10 +121,10 @@ func TestRetryAfterIsNotPushed(t *testing.T) {
 		latest = max(latest, retryAfterMS(t, got))
 	}
 	if latest > 5000 {
-		t.Errorf("with one waiting the noisy one is told up to %d ms", latest)
+		t.Errorf("with one waiting the noisy one gets up to %d ms", latest)
 	}
 	if ms := retryAfterMS(t, s.send(from("quiet"))); ms < 1000 || ms > 1010 {
-		t.Errorf("the quiet one is told %d ms", ms)
+		t.Errorf("the quiet one gets %d ms", ms)
 	}
 }
 
@@ -200,7 +200,7 @@ fairRequestQueue: { totalCapacity: %d, flowCapacity: %d, queueTTL: 2m }
 		// A third less, and a half more: the ends are not exactly together, and the machine is busy with other tests.
 		told := time.Duration(retryAfterMS(t, got)) * time.Millisecond
 		if told < after*2/3 || told > 2*before*3/2 {
-			t.Errorf("rejection %d is told %v, while the queue drains in %v", i, told, after)
+			t.Errorf("rejection %d gets %v, while the queue drains in %v", i, told, after)
 		}
 	}
 }

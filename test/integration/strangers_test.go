@@ -90,7 +90,7 @@ func TestClientsThatForgeWhoTheyAre(t *testing.T) {
 			s.epp.waitFor(forged, "weir_queue_length")
 			want := []waitingFlow{{Flow: test.flow, Tier: "default", Waiting: forged, WaitingCost: forged}}
 			if got := s.epp.waitingFlows(); !slices.Equal(got, want) {
-				t.Errorf("those who wait are %+v, want %+v", got, want)
+				t.Errorf("the waiters are %+v, want %+v", got, want)
 			}
 			if n := s.epp.value("weir_queue_length", "model", "vip-0"); n != 0 {
 				t.Errorf("%v wait for a model that only a header names", n)

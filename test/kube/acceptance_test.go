@@ -68,11 +68,11 @@ spec: {modelName: talk, poolRef: {name: chat}}
 		t.Errorf("condition %+v", good)
 	}
 	if got := w.condition(rewrites, "bad", "Theirs"); got == nil || got.Reason != "R" {
-		t.Errorf("the condition of somebody else is %+v", got)
+		t.Errorf("another writer's condition is %+v", got)
 	}
 	e.logs(bad.Message)
 	if n := strings.Count(e.Log.String(), bad.Message); n != 1 {
-		t.Errorf("the log says %d times what is wrong", n)
+		t.Errorf("the log has the problem %d times", n)
 	}
 	writes := 0
 	for _, r := range w.env.Requests(t, kubeenv.ServiceAccountUser(w.namespace, "weir")) {

@@ -153,7 +153,7 @@ func TestPacketsToTheApiserverAreLost(t *testing.T) {
 			noticed = time.Since(lost)
 		}
 		if time.Since(lost) > 60*time.Second {
-			t.Fatalf("within 60 s: the other one leads after %v, it is noticed after %v (0: never)", led, noticed)
+			t.Fatalf("within 60 s: the other one leads after %v, that is seen after %v (0: never)", led, noticed)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

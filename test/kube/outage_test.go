@@ -79,7 +79,7 @@ func TestStartWithoutTheApiserver(t *testing.T) {
 	}
 	_, waits, _ := strings.Cut(page, "\nwaits for ")
 	if waits, _, _ = strings.Cut(waits, "\n"); !strings.Contains(waits, "InferencePool") || !strings.Contains(waits, "pods") {
-		t.Errorf("the status page says that it waits for %q", waits)
+		t.Errorf("the status page has the wait for %q", waits)
 	}
 	env.InstallCRDs(t, crds())
 	w.apply(pool)

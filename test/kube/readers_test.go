@@ -61,7 +61,7 @@ func TestReadersOfTheMetrics(t *testing.T) {
 			t.Errorf("%s: %d %.200q, want %d %q", what, status, text, c.status, c.text)
 		}
 		if status != 200 && strings.Contains(text, "weir_") {
-			t.Errorf("%s: metrics for somebody who may not read them", what)
+			t.Errorf("%s: metrics for a reader without permission", what)
 		}
 		if got := challenge == "Bearer"; got != (status == 401) {
 			t.Errorf("%s: %d with WWW-Authenticate %q", what, status, challenge)

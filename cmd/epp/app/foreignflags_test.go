@@ -57,7 +57,7 @@ func TestForeignFlagsWarnOnce(t *testing.T) {
 		}
 	}
 	if strings.Contains(lines[0], "--zap-devel") {
-		t.Errorf("%s names a flag that turns off what is not there", lines[0])
+		t.Errorf("%s names a flag that turns off a missing feature", lines[0])
 	}
 }
 

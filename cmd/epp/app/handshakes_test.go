@@ -50,7 +50,7 @@ func TestPlaintextClientIsTold(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log.String(), told); n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("logged %d times", n)
 	}
 	status := func(want string) {
 		t.Helper()

@@ -108,7 +108,7 @@ func TestRecordingIsOnByDefault(t *testing.T) {
 	o = testOptions()
 	o.DebugPort = DebugOff
 	if r := start(t, o); r.pool.recording.now.Load() != nil {
-		t.Error("recorded for nobody")
+		t.Error("recorded without a reader")
 	}
 }
 

@@ -66,13 +66,13 @@ func TestScraping(t *testing.T) {
 			!strings.Contains(text, `weir_scrape_failures_total{reason="status"} 0`)
 	})
 	if _, text := r.get("/metrics"); strings.Contains(text, "weir_endpoint_running{") {
-		t.Error("an engine that says nothing runs something")
+		t.Error("an engine without a statement runs requests")
 	}
 	page.Store(says(3, 1))
 	shows(`weir_endpoint_running{endpoint="A"} 3`, `weir_endpoint_waiting{endpoint="A"} 1`, `weir_endpoint_kv_usage{endpoint="A"} 0.25`,
 		`weir_endpoint_foreign{endpoint="A"} 4`, `weir_endpoint_foreign{endpoint="192.0.2.1:8000"} 0`)
 	if _, text := r.debug("/statusz"); !strings.Contains(text, " ago") || !strings.Contains(text, "never") {
-		t.Errorf("the status page does not show what was scraped:\n%s", text)
+		t.Errorf("the status page does not show the scrape:\n%s", text)
 	}
 	page.Store(says(300, 100))
 	shows(`weir_endpoint_foreign{endpoint="A"} 10`)
