@@ -19,3 +19,13 @@ func TestReadIsBounded(t *testing.T) {
 		t.Errorf("a page that is too large: %v", err)
 	}
 }
+
+// Another program's answer to a page that it lacks is told as it is: only a page of epp's has epp's port.
+func TestReadTellsTheStatus(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	_, err := Read(t.Context(), strings.TrimPrefix(server.URL, "http://"), "/config_dump", nil, 1000)
+	if err == nil || err.Error() != "/config_dump answers 404 Not Found: 404 page not found" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -174,13 +174,13 @@ func TestPrint(t *testing.T) {
 	d.Pool, d.WindowSeconds = Pool{Profile: "recommended", Leader: "weir-1", Lacks: "not the leader", Engines: 2, ReadyEngines: 1}, 30
 	d.Tiers = []Tier{{Name: "default", Waits: 1, P90: 4.2}}
 	d.Notes = []Note{{ID: "flows-rejected", Text: "75% were rejected", Flows: []Holder{{Flow: "evil\x1b[2J", Held: 3}, {Flow: "b", Held: 1}}}}
-	d.LeftOut.Flows, d.LeftOut.Rejections = 3, 7
+	d.LeftOut.Flows, d.LeftOut.Rejections, d.Engines[0].Metrics.Waiting = 3, 7, 41
 	var b bytes.Buffer
 	if err := Print(&b, []Answer{{Address: "localhost:9004", Document: d}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%",
+		"healthy\n", "a follower: the leader is weir-1", "1 of 2 ready", "evil\uFFFD[2Jname", "4.2s", "33%", " 0/127.123456 ", " 41 ",
 		"3 more flows: --flows 4 shows more\n", "7 more rejections: --rejections 7 shows more\n", "in the last 30s",
 		"\nnote      flows-rejected: 75% were rejected: evil\uFFFD[2J 3, b 1\n",
 	} {
@@ -244,12 +244,14 @@ func TestEqualRejectionsAreOneRow(t *testing.T) {
 		}
 	}
 	d := Document{At: now, Rejections: []Rejection{
-		of(1, "flow-full", "a", 10), of(2, "flow-full", "b", 9), of(3, "flow-full", "a", 8), of(4, "shed", "a", 7), of(5, "flow-full", "a", 6),
+		of(1, "flow-full", "a", 10), of(2, "flow-full", "b", 9), of(3, "flow-full", "a", 8), of(4, "shed", "a", 7), of(5, "flow-full", "a", 6), of(6, "shed", "a", 5),
+		{At: now, Outcome: "shed", Flow: "a", Limit: "upper-bound"},
 	}}
 	want := [][]string{
 		{"1.0s ago", "flow-full ×3", "a", "-", "-", "flow-capacity 10, held by a 10"},
 		{"2.0s ago", "flow-full", "b", "-", "-", "flow-capacity 10, held by b 9"},
-		{"4.0s ago", "shed", "a", "-", "-", "flow-capacity 10, held by a 7"},
+		{"4.0s ago", "shed ×2", "a", "-", "-", "flow-capacity 10, held by a 7"},
+		{"0ms ago", "shed", "a", "-", "-", "upper-bound"},
 	}
 	if got := d.RejectionRows(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)

@@ -132,7 +132,7 @@ func TestDifferenceEndsTheRecording(t *testing.T) {
 	d.recorder.Crowd()
 	err := <-ended
 	var difference *recording.Difference
-	if !errors.As(err, &difference) || difference.Event != 3 || !strings.Contains(err.Error(), "the recording has ended") {
+	if !errors.As(err, &difference) || difference.Event != 3 || !strings.Contains(err.Error(), "the recording has ended") || !d.recorder.Lost() {
 		t.Fatalf("Run has ended with %v", err)
 	}
 	for range 3 {

@@ -57,6 +57,13 @@ func TestPassedBy(t *testing.T) {
 	if recorded || !passed(passedByAfter) {
 		t.Error("a record that is over counts")
 	}
+	r.pool.mu.Lock()
+	for id, since := range r.pool.strangers {
+		if r.pool.noteStrangers(id, 2, since.Add(time.Hour)); !r.pool.strangers[id].Equal(since) {
+			t.Error("a later scrape begins the time anew")
+		}
+	}
+	r.pool.mu.Unlock()
 	ctx, end := context.WithCancel(t.Context())
 	stream := r.request(ctx)
 	granted(t, stream)
@@ -64,12 +71,30 @@ func TestPassedBy(t *testing.T) {
 	if passed(time.Hour) {
 		t.Error("passed by while a stream is open")
 	}
+	page.Store(says(3, 0)) // of which two are others'
+	expect.True(t, "a scrape", func() bool {
+		r.pool.mu.Lock()
+		defer r.pool.mu.Unlock()
+		return len(r.pool.heard) > 0
+	})
+	before := time.Now()
 	end()
 	expect.True(t, "the stream's end", func() bool { return r.pool.server.Streams() == 0 })
 	page.Store(says(1, 0))
 	noted(1)
 	if !passed(passedByAfter) {
 		t.Error("not passed by after the stream")
+	}
+	r.pool.mu.Lock()
+	for id, since := range r.pool.strangers {
+		if since.Before(before) {
+			t.Error("the time of the stream counts")
+		}
+		r.pool.strangers[id] = since.Add(-time.Hour)
+	}
+	r.pool.mu.Unlock()
+	if passed(0) {
+		t.Error("passed by since before the last stream")
 	}
 	page.Store(says(0, 0))
 	noted(0)

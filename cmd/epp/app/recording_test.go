@@ -16,7 +16,9 @@ import (
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 	"github.com/weir-epp/weir/pkg/recording"
+	"github.com/weir-epp/weir/pkg/request"
 )
 
 // TestEveryProfileIsRecorded checks that the decisions of every profile can be recorded and replayed.
@@ -128,6 +130,7 @@ func TestRecordingIsReloaded(t *testing.T) {
 		}
 	}
 	serve()
+	r.pool.recording.now.Load().End() // as an error ends it; the next reload begins another one
 	for _, step := range []struct {
 		size, status int
 	}{{1, 200}, {4, 200}, {0, 404}, {8, 200}, {0, 404}, {2, 200}, {0, 404}} {
@@ -148,8 +151,35 @@ func TestRecordingIsReloaded(t *testing.T) {
 	if got := r.sample("weir_recording_window_seconds"); got != 0 {
 		t.Errorf("the window is %v", got)
 	}
-	if text := r.log.String(); strings.Count(text, "the recording of decisions begins") != 2 || strings.Contains(text, "next start") {
+	if text := r.log.String(); strings.Count(text, "the recording of decisions begins") != 3 || strings.Contains(text, "next start") {
 		t.Errorf("the log says\n%s", text)
+	}
+}
+
+// A recording that a reload has begun goes on when it is full, with the last of its size.
+func TestFullRecordingGoesOn(t *testing.T) {
+	r := startReloading(t, "recording: 0\n", nil)
+	expect.Replaced(t, r.file, "recording: 1\n")
+	expect.True(t, "the recording", func() bool { return r.pool.recording.now.Load() != nil })
+	recorder, picks := r.pool.recording.now.Load(), picker{&r.pool.prepared, &r.pool.lengths, r.pool.index, &r.pool.adapters}
+	const mebibyte, each = 1 << 20, 4 << 10
+	for sent := 0; sent < 3*mebibyte; sent += each {
+		placement, err := picks.Prepare("m", request.Subset{}, request.Needs{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease, err := r.pool.controller.TryEnqueue(t.Context(), &flowcontrol.Request{ID: fmt.Sprintf("%0*d", each, sent), Flow: "f", Placement: placement})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.OnRequestComplete(flowcontrol.Completion{})
+		if sent%(mebibyte/4) == 0 {
+			expect.True(t, "a recording of its size", func() bool {
+				r.pool.controller.Look(recorder.Seal)
+				file, err := recorder.Bytes()
+				return err == nil && len(file) < mebibyte*5/4
+			})
+		}
 	}
 }
 
