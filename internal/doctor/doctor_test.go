@@ -298,7 +298,7 @@ var traps = []trap{
 		where: "static_resources.clusters[0].transport_socket.typed_config.common_tls_context",
 	},
 	{
-		check: "port-to-weir", change: func(w *Weir) { w.Port = 19002 }, repair: func(w *Weir) { w.Port = 9002 }, line: "port_value: 19002",
+		check: "port-to-weir", bad: addReplica(9003), change: func(w *Weir) { w.Port = 19002 }, repair: func(w *Weir) { w.Port = 9002 }, line: "port_value: 19002",
 		where: "static_resources.clusters[0].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.port_value",
 	},
 	{ // another replica may listen elsewhere

@@ -135,6 +135,40 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// The port of Weir's cluster counts also where a dump lists the endpoints apart from it, and is not known without them.
+func TestPortOfListedEndpoints(t *testing.T) {
+	v := dumped(t, rendered(t, "recommended", static(servers...)))
+	configs := v["configs"].([]any)
+	for _, c := range envoyrun.List(configs[1], "dynamic_active_clusters") {
+		if own := envoyrun.Object(c, "cluster"); own["name"] == weir {
+			delete(own, "load_assignment")
+			own["type"] = "EDS"
+		}
+	}
+	w := shipped(t, "")
+	w.Port = 19002
+	at := func() string {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range examine(t, text, w).Findings {
+			if f.ID == "port-to-weir" {
+				return f.Where + ": " + f.Found
+			}
+		}
+		return ""
+	}
+	want := "configs[2].dynamic_endpoint_configs[0].endpoint_config.endpoints: 9002, and Weir listens at 19002 (--grpc-port)"
+	if got := at(); got != want {
+		t.Errorf("found %q", got)
+	}
+	v["configs"] = slices.Delete(configs, 2, 3)
+	if got := at(); got != "" {
+		t.Errorf("without the endpoints: found %q", got)
+	}
+}
+
 func decoded(t testing.TB, text []byte) (v any) {
 	t.Helper()
 	if err := json.Unmarshal(text, &v); err != nil {
