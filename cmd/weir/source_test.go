@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -17,7 +20,7 @@ func TestExplainReadsADebugPort(t *testing.T) {
 			return
 		}
 		if r.URL.Path != "/debug/recording" {
-			http.Error(w, "nothing is recorded\x1b[2J, since recording is 0", http.StatusNotFound)
+			http.Error(w, "nothing is recorded\x1b[2J, since recording is 0"+strings.Repeat(" and so on", 1000), http.StatusNotFound)
 			return
 		}
 		_, _ = w.Write([]byte(`{"number":7,"flow":"a","outcome":"dispatched","waitedSeconds":2}` + "\n"))
@@ -36,10 +39,34 @@ func TestExplainReadsADebugPort(t *testing.T) {
 	} {
 		var stdout, stderr strings.Builder
 		code := run([]string{"explain", c.address, "-o", "json"}, &stdout, &stderr)
-		if code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
+		if code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) || stderr.Len() > 1000 {
 			t.Errorf("%s: code %d: %s%s", c.address, code, stdout.String(), stderr.String())
 		}
 	}
+}
+
+// An answer may be slow, as long as it goes on.
+func TestSlowAnswersAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		out, in := io.Pipe()
+		timer := time.AfterFunc(patience, func() {
+			cancel(errSilent)
+			_ = in.CloseWithError(io.ErrUnexpectedEOF)
+		})
+		go func() {
+			for range 5 {
+				time.Sleep(patience - 1)
+				_, _ = in.Write([]byte("x"))
+			}
+			_ = in.Close()
+		}()
+		body := &answer{out, ctx, timer}
+		if text, err := io.ReadAll(body); err != nil || len(text) != 5 {
+			t.Errorf("%q, %v", text, err)
+		}
+		_ = body.Close()
+	})
 }
 
 // An answer that stalls, before or after its beginning, ends with an error, without the address's password.

@@ -50,6 +50,11 @@ var trapsOfTrailers = []trap{
 	},
 	{
 		check: "response-trailers", where: "….processing_mode.response_trailer_mode",
+		bad:  envoyrun.Edits(mode("response_trailer_mode", "SKIP"), allowed("BUFFERED", "SKIP")),
+		good: envoyrun.Edits(mode("response_trailer_mode", "SKIP"), allowed("NONE", "BUFFERED")),
+	},
+	{
+		check: "response-trailers", where: "….processing_mode.response_trailer_mode",
 		bad:  envoyrun.Edits(mode("response_trailer_mode", "SKIP"), setFilter(ext, []any{map[string]any{}}, "allowed_override_modes")),
 		good: mode("response_trailer_mode", "SKIP"),
 	},

@@ -9,12 +9,13 @@ import (
 	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
-// A problem of a configuration names the field and its value.
+// A problem of a configuration names the field and its value, and a reload with it is refused.
 func TestProblemsOfAConfiguration(t *testing.T) {
 	twoClasses := func(c *Config) {
 		c.Queue.Classes = []fairqueue.ClassConfig{{Name: "a", Quantum: 1}, {Name: "b", Quantum: 1}}
 		c.Classes = []ClassConfig{{Busy: scheduling.BusyRule{PrefillTokens: new(int64(10))}}, {}}
 	}
+	b := newBench(t, []int{1}, func(*Config) {})
 	for want, set := range map[string]func(*Config){
 		"Quotas.MostAccounts: 0: must be at least 1\nQuotas.Tenants[\"a\"].Tokens: -1: must be from 0 to 1000000000000\n" +
 			"Quotas.Tenants[\"a\"].Window: 1ms: must be from 1s to 744h": func(c *Config) {
@@ -38,6 +39,9 @@ func TestProblemsOfAConfiguration(t *testing.T) {
 		set(&cfg)
 		if err := cfg.Validate(); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if err := b.Configure(b.clock, cfg); err == nil || err.Error() != want {
+			t.Errorf("a reload: got %v\nwant %s", err, want)
 		}
 	}
 }
