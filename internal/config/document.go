@@ -34,7 +34,8 @@ type Document struct {
 	RequestQueueController RequestQueueController `yaml:"requestQueueController"`
 	// The flows: their identities and their shares.
 	Flows Flows `yaml:"flows"`
-	// Whether the list of tiers is the whole list. If not, it may only name tiers of the profile, which it changes.
+	// Whether the list of tiers is the whole list. If not, it may only name tiers of the profile, which it changes. In
+	// both cases a tier with the name of one of the profile's keeps the fields that it does not name.
 	//
 	// Default: A misspelt name would otherwise take the tiers of the profile away.
 	ReplaceTiers bool `yaml:"replaceTiers" default:"false"`
