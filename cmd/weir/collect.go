@@ -27,7 +27,7 @@ func runCollect(args []string, stdout, stderr io.Writer) int {
 	set.StringSliceVar(&o.Addresses, "address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
 	set.StringSliceVar(&o.Metrics, "metrics-address", []string{"localhost:9090"}, "`addresses` of their metrics ports, separated by commas; empty: none")
 	set.StringSliceVar(&o.Envoy, "envoy-address", []string{"localhost:9901"}, "`addresses` of the admin interfaces of Envoys, separated by commas; empty: none")
-	set.BoolVar(&o.Names, "flow-names", false, "keep the names of flows and tenants, and include the recording in any case")
+	set.BoolVar(&o.Names, "flow-names", false, "keep the names of flows and tenants, and the recording of an epp of any build")
 	out := set.String("out", "", "`file` to write, - for standard output (default weir-collect-TIME.tar)")
 	check := func() error { return checkAddresses(o.Addresses) }
 	if code, ok := readFlags(set, collectAbout, args, check, stdout, stderr); !ok {

@@ -7,14 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-epp/weir/internal/placement"
 	"github.com/weir-epp/weir/internal/status"
+	"github.com/weir-epp/weir/pkg/dispatch"
+	"github.com/weir-epp/weir/pkg/fairqueue"
+	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"
+	"github.com/weir-epp/weir/pkg/scheduling"
 )
 
 // Each planted secret contains this text.
@@ -56,6 +62,42 @@ func pages(hashed bool) map[string]string {
 			"oauth2": {"client_secret": {"value": ["` + planted + `"]}, "hmac": "` + planted + `"}, "uri": "https://admin:` + planted + `@host/",
 			"jwt": "eyJhbGciOiJIUzI1NiJ9.` + planted + `.sig", "cluster_name": "weir", "endpoint": {"address": "10.0.0.1", "port_value": 8000}}]}`,
 	}
+}
+
+// recorded returns a recording with a request of the tenant that the configuration names, too.
+func recorded(t *testing.T) string {
+	t.Helper()
+	format, err := recording.NewFormat(placement.On(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := dispatch.DefaultConfig()
+	cfg.Queue.Weights = map[string]fairqueue.Weight{key: fairqueue.WeightOne}
+	scheduler, err := scheduling.New(scheduling.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	board := scheduling.NewBoard(scheduler, nil)
+	m, err := dispatch.New(cfg, placement.On(board), rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := format.New(cfg, 1<<20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, refusal := time.Unix(1_800_000_000, 0), dispatch.Refusal{ID: "r-1", Flow: key, Model: "m", Outcome: dispatch.OutcomeUnknownModel}
+	if err := r.Begin(now, m, board, cfg, nil); err != nil {
+		t.Fatal(err)
+	}
+	refusal.RetryAfter = m.Refuse(now, refusal.Outcome)
+	r.Refuse(now, &refusal)
+	r.Seal()
+	file, err := r.Bytes()
+	if err != nil || !bytes.Contains(file, []byte(key)) {
+		t.Fatalf("%v, or the name is not in it", err)
+	}
+	return string(file)
 }
 
 func serve(t *testing.T, pages map[string]string) (address string) {
@@ -107,9 +149,7 @@ func collected(t *testing.T, o *Options) (files map[string]string, whole string)
 func TestNothingSecretIsCollected(t *testing.T) {
 	for _, hashed := range []bool{false, true} {
 		all := pages(hashed)
-		if hashed {
-			all["/debug/recording"] = "WEIR with hashes"
-		}
+		all["/debug/recording"] = recorded(t)
 		address := serve(t, all)
 		files, whole := collected(t, &Options{Addresses: []string{address}, Metrics: []string{address}, Envoy: []string{address}})
 		if i := strings.Index(whole, planted); i >= 0 {
@@ -125,7 +165,7 @@ func TestNothingSecretIsCollected(t *testing.T) {
 			"metrics-1.txt":             {`weir_flow_queue_length{flow="` + hash + `"} 3`, `kind="input",model="m"} 7`, `weir_queue_length{model="m"} 3`},
 			"envoy-1/config_dump.json":  {`"message_timeout": "2s"`, `"max_tokens": 7`, `"value": "default"`, `"prefix": "/v1"`, `"key": "Authorization"`, `"cluster_name": "weir"`, `"port_value": 8000`},
 			"manifest.json":             {`"weir": "v1"`, `"flowNames": false`, `"name": "replica-1/config.yaml"`},
-			map[bool]string{true: "replica-1/recording", false: "manifest.json"}[hashed]: {map[bool]string{true: "WEIR with hashes", false: "left out: it has the names of flows"}[hashed]},
+			"replica-1/recording":       {"weir recording", hash, "r-1"},
 		} {
 			for _, w := range want {
 				if !strings.Contains(files[file], w) {
@@ -133,8 +173,12 @@ func TestNothingSecretIsCollected(t *testing.T) {
 				}
 			}
 		}
-		if _, there := files["replica-1/recording"]; there != hashed {
-			t.Errorf("hashed %t: the recording is there: %t", hashed, there)
+		format, err := recording.NewFormat(placement.On(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := format.Replay(strings.NewReader(files["replica-1/recording"])); err != nil || s.Events != 1 {
+			t.Errorf("a replay of the collected recording: %+v, %v", s, err)
 		}
 	}
 }
@@ -173,7 +217,7 @@ func TestCollectWhatIsThere(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"replica-1/status.json": "", "replica-1/flows.json": "", "replica-1/recording": "404 Not Found: nothing is recorded",
-		"replica-1/config.yaml": "no YAML", "envoy-1/config_dump.json": "no JSON", "replica-2/status.json": "refused", "replica-2/recording": "left out",
+		"replica-1/config.yaml": "no YAML", "envoy-1/config_dump.json": "no JSON", "replica-2/status.json": "refused", "replica-2/recording": "refused",
 	} {
 		if got := errs[name]; (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -181,6 +225,11 @@ func TestCollectWhatIsThere(t *testing.T) {
 	}
 	if strings.Contains(whole, planted) {
 		t.Error("a secret is there")
+	}
+	cut := recorded(t)
+	address = serve(t, map[string]string{"/debug/status": pages(false)["/debug/status"], "/debug/recording": cut[:len(cut)-1]})
+	if files, whole := collected(t, &Options{Addresses: []string{address}}); !strings.Contains(files["manifest.json"], "left out, since hashes cannot replace") || strings.Contains(whole, planted) {
+		t.Errorf("a recording that cannot be read: %s", files["manifest.json"])
 	}
 	if _, reached := Collect(t.Context(), &Options{Addresses: []string{gone}}); reached {
 		t.Error("a closed port was reached")

@@ -10,6 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/weir-epp/weir/internal/placement"
+	"github.com/weir-epp/weir/pkg/recording"
 	"github.com/weir-epp/weir/pkg/request"
 )
 
@@ -174,4 +176,19 @@ func credentials(text []byte) []byte {
 // plainly hides credentials only.
 func plainly(page []byte) ([]byte, error) { return credentials(page), nil }
 
-func asItIs(page []byte) ([]byte, error) { return page, nil }
+// recording hides the names in a recording, unless epp has hidden them already. It replays the recording, which belongs to
+// epp's build.
+func (h *hider) recording(page []byte) ([]byte, error) {
+	if h.names {
+		return page, nil
+	}
+	format, err := recording.NewFormat(placement.On(nil))
+	if err != nil {
+		return nil, fmt.Errorf("collect: %w", err)
+	}
+	renamed, err := format.Rename(page, request.HashedFlowName)
+	if err != nil {
+		return nil, fmt.Errorf("left out, since hashes cannot replace the names of flows in it (use the weir of epp's build, or --flow-names): %w", err)
+	}
+	return renamed, nil
+}

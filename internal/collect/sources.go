@@ -42,8 +42,6 @@ type source struct {
 	file, address, path string
 	query               url.Values
 	hide                func([]byte) ([]byte, error)
-	// ifHashed leaves the page out unless the epp shows names only as hashes.
-	ifHashed bool
 }
 
 // sources returns all pages in order.
@@ -60,10 +58,8 @@ func (o *Options) sources() (all []source) {
 			at("flows.json", "/debug/flows", url.Values{"limit": {"1000"}}, names.json),
 			at("rejections.json", "/debug/rejections", nil, names.json),
 			at("config.yaml", "/debug/config", nil, names.config),
+			at("recording", "/debug/recording", nil, names.recording),
 		)
-		recording := at("recording", "/debug/recording", nil, asItIs)
-		recording.ifHashed = !o.Names
-		all = append(all, recording)
 	}
 	for i, address := range o.Metrics {
 		all = append(all, source{file: fmt.Sprintf("metrics-%d.txt", i+1), address: address, path: "/metrics", hide: names.metrics})
@@ -78,20 +74,12 @@ func (o *Options) sources() (all []source) {
 
 // Collect reads all sources, one after the other. reached is true if at least one epp has returned its status.
 func Collect(ctx context.Context, o *Options) (files []File, reached bool) {
-	hashed := map[string]bool{}
 	for _, s := range o.sources() {
 		f := File{Name: s.file, From: s.address + s.path}
-		if s.ifHashed && !hashed[s.address] {
-			f.Err = "left out: it has the names of flows, which may be secrets. Start epp with --hash-flow-keys, or collect with --flow-names"
-			files = append(files, f)
-			continue
-		}
 		text, err := s.read(ctx)
 		if err == nil && s.path == "/debug/status" {
 			var d status.Document
-			if json.Unmarshal(text, &d) == nil && d.Schema == status.Schema {
-				reached, hashed[s.address] = true, d.Pool.Hashed
-			}
+			reached = reached || json.Unmarshal(text, &d) == nil && d.Schema == status.Schema
 		}
 		if err == nil {
 			text, err = s.hide(text)

@@ -36,7 +36,7 @@ func (p *player) begin(k kind, now time.Time) error {
 		p.ring, p.prompt = p.in.text(), fairqueue.PromptOf(p.in.signed(), p.in.signed())
 		return nil
 	case metered:
-		p.tenant, p.uses = p.in.text(), p.in.signed()
+		p.tenant, p.uses = p.in.key(), p.in.signed()
 		return nil
 	case titled:
 		p.role = p.in.text()
@@ -221,7 +221,7 @@ func (p *player) arrive(k kind, now time.Time) error {
 	in := &p.in
 	flags := in.octet()
 	r := &request{Waiter: new(dispatch.Waiter)}
-	a := dispatch.Arrival{Flow: in.text(), Tier: int(in.signed()), Cost: fairqueue.Cost(in.signed())}
+	a := dispatch.Arrival{Flow: in.key(), Tier: int(in.signed()), Cost: fairqueue.Cost(in.signed())}
 	a.Tenant, a.Uses, p.tenant, p.uses = p.tenant, p.uses, "", 0
 	if flags&hasTokens != 0 {
 		a.Tokens = stock.Tokens(in.signed())
@@ -235,7 +235,7 @@ func (p *player) arrive(k kind, now time.Time) error {
 		}
 		p.ring, p.prompt, p.role = "", fairqueue.Prompt{}, ""
 		for n := in.number(); n > 0 && !in.broken; n-- {
-			a.Path.Under = append(a.Path.Under, in.text())
+			a.Path.Under = append(a.Path.Under, in.key())
 		}
 	}
 	if flags&hasDeadline != 0 {
@@ -348,8 +348,8 @@ func (p *player) others() []stock.Foreign {
 
 // configure repeats a change of the configuration.
 func (p *player) configure(now time.Time) error {
-	var c configuration
-	if err := json.Unmarshal(p.in.bytes(), &c); err != nil {
+	c, err := p.in.configuration()
+	if err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)
 	}
 	scheduler, err := scheduling.New(c.Scheduling)

@@ -22,7 +22,7 @@ func (r *Recorder) Refuse(now time.Time, f *dispatch.Refusal) {
 // refuse repeats a refusal.
 func (p *player) refuse(now time.Time) error {
 	flags := p.in.octet()
-	r := dispatch.Refusal{Flow: p.in.text(), Model: p.in.text(), Outcome: p.in.outcome()}
+	r := dispatch.Refusal{Flow: p.in.key(), Model: p.in.text(), Outcome: p.in.outcome()}
 	r.RetryAfter = time.Duration(p.in.number())
 	r.ID = p.in.id(flags)
 	if p.in.broken {

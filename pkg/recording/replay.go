@@ -73,7 +73,8 @@ type player struct {
 	uses      int64
 	role      string
 
-	watch watcher // may be nil
+	watch watcher  // may be nil
+	copy  *renamer // gets the records with renamed keys; may be nil
 }
 
 // watcher is told each step of a player.
@@ -138,7 +139,7 @@ func (p *player) playAll(file *fileReader) error {
 // endpoints with one address: it is broken.
 func (p *player) play(segment []byte) (err error) {
 	defer p.contain(&err)
-	p.in = reader{in: segment}
+	p.in = reader{in: segment, copy: p.copy}
 	for p.in.more() {
 		k, now := p.in.next(p.base)
 		if err := p.record(k, now); err != nil {

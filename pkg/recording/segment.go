@@ -138,6 +138,7 @@ type reader struct {
 	texts       []string
 	constraints []scheduling.Recalled
 	broken      bool
+	copy        *renamer // gets what is read; nil: nothing does
 }
 
 func (r *reader) more() bool { return !r.broken && r.at < len(r.in) }
@@ -157,8 +158,16 @@ func (r *reader) octet() byte {
 		r.broken = true
 		return 0
 	}
-	r.at++
+	r.pass(1)
 	return r.in[r.at-1]
+}
+
+// pass goes on by n bytes.
+func (r *reader) pass(n int) {
+	if r.copy != nil {
+		r.copy.buf = append(r.copy.buf, r.in[r.at:r.at+n]...)
+	}
+	r.at += n
 }
 
 func (r *reader) number() uint64 {
@@ -178,7 +187,7 @@ func (r *reader) took(n uint64, size int) uint64 {
 		r.broken = true
 		return 0
 	}
-	r.at += size
+	r.pass(size)
 	return n
 }
 
@@ -203,7 +212,7 @@ func (r *reader) fixed(n int) []byte {
 		r.broken = true
 		return nil
 	}
-	r.at += n
+	r.pass(n)
 	return r.in[r.at-n : r.at]
 }
 
@@ -211,7 +220,7 @@ func (r *reader) bytes() []byte {
 	return r.fixed(r.index(len(r.in) - r.at + 1))
 }
 
-func (r *reader) text() string {
+func (r *reader) anyText() string {
 	n := r.index(len(r.texts) + 1)
 	if n == len(r.texts) && !r.broken {
 		r.texts = append(r.texts, string(r.bytes()))
