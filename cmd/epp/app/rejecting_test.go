@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-epp/weir/internal/expect"
 	"github.com/weir-epp/weir/internal/status"
+	"github.com/weir-epp/weir/pkg/decision"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -144,6 +145,18 @@ func TestStatusOfANoisyFlow(t *testing.T) {
 	}
 	if got := d.Notes[0].Line(); !strings.HasPrefix(got, "flows-rejected: 75% of the") || !strings.HasSuffix(got, "were rejected, all of 1 of 2 flows: noisy 3") {
 		t.Error(got)
+	}
+}
+
+// A file of decision records that cannot be written, as on a full disk, is a note with the reason.
+func TestStatusOfLostRecords(t *testing.T) {
+	o := testOptions()
+	o.ConfigText = "decisions: { sample: 1, sink: file, file: /dev/full }"
+	r := start(t, o)
+	r.pool.records.Put(&decision.Record{})
+	expect.True(t, "the record is lost", func() bool { return r.pool.records.Failure() != nil })
+	if d := r.document(""); len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0].Line(), "records-lost: decisions.file cannot be written: ") || !d.Healthy {
+		t.Errorf("%+v, notes %+v", d.Reasons, d.Notes)
 	}
 }
 

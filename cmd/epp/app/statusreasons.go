@@ -76,6 +76,9 @@ func (a *App) notes(r *recent) (notes []status.Note) {
 	if text := reservedNote(a.pool.controller.Tiers()); text != "" {
 		notes = append(notes, status.Note{ID: "reserved", Text: text})
 	}
+	if err := a.pool.records.Failure(); err != nil {
+		notes = append(notes, status.Note{ID: "records-lost", Text: fmt.Sprintf("decisions.file cannot be written: %v", err)})
+	}
 	return notes
 }
 

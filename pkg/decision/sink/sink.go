@@ -28,6 +28,7 @@ type Sink struct {
 	result *prometheus.CounterVec
 
 	written, dropped, failed prometheus.Counter
+	failure                  atomic.Pointer[error] // of the last record; nil: it was written
 
 	// Used by Run's goroutine only.
 	file  *file     // nil: none is open
@@ -106,6 +107,7 @@ func (s *Sink) write(r *decision.Record) {
 	if cfg.Kind == Log {
 		s.closeFile()
 		s.log.Info("decision", "record", r)
+		s.failure.Store(nil)
 		s.written.Inc()
 		return
 	}
@@ -113,7 +115,16 @@ func (s *Sink) write(r *decision.Record) {
 		s.failed.Inc()
 		return
 	}
+	s.failure.Store(nil)
 	s.written.Inc()
+}
+
+// Failure returns the reason why the last record was lost; nil if it was written.
+func (s *Sink) Failure() error {
+	if err := s.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // toFile appends a line to the file of a configuration.
@@ -141,6 +152,7 @@ func (s *Sink) toFile(cfg *Config, line []byte) error {
 // fails logs the reason why the file could not be written, at most once in retryAfter.
 func (s *Sink) fails(err error) error {
 	s.tried = time.Now()
+	s.failure.Store(&err)
 	s.log.Error(err, "decisions.file cannot be written: records are lost until it can")
 	return err
 }

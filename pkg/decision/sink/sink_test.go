@@ -119,12 +119,15 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 		if count(t, s.failed) != 2 || len(said) != 1 || !strings.Contains(said[0], "decisions.file") {
 			t.Errorf("%s: %d failed; the log says %q", cfg.Path, count(t, s.failed), said)
 		}
+		if s.Failure() == nil {
+			t.Errorf("%s: no failure", cfg.Path)
+		}
 		s.Reconfigure(good)
 		s.tried = s.tried.Add(-retryAfter)
 		s.Put(record(3))
 		written(s)
-		if count(t, s.written) != 1 {
-			t.Errorf("%s: %d were written to the next file", cfg.Path, count(t, s.written))
+		if count(t, s.written) != 1 || s.Failure() != nil {
+			t.Errorf("%s: %d were written to the next file, %v", cfg.Path, count(t, s.written), s.Failure())
 		}
 	}
 }
