@@ -17,7 +17,6 @@ type Elector struct {
 	config  Config
 	leases  ElectionAPI
 	changed func(leads bool)
-	failed  func()
 	log     logr.Logger
 
 	part   context.Context // done: this replica no longer takes part
@@ -40,11 +39,17 @@ func NewElector(
 	config Config, name string, me Identity, leases ElectionAPI, changed func(leads bool), failed func(), log logr.Logger,
 ) *Elector {
 	part, resign := context.WithCancel(context.Background())
+	log = log.WithValues("lease", name)
 	return &Elector{
-		config: config, leases: leases, changed: changed, failed: failed, log: log.WithValues("lease", name),
+		config: config, leases: leases, changed: changed, log: log,
 		part: part, resign: resign, gone: make(chan struct{}), over: make(chan struct{}),
 		election: election{me: me, name: name, duration: config.LeaseDuration, pause: config.RetryPeriod},
 		unsure:   true,
+		failure: failure{
+			log: log, failed: failed,
+			begins: "the Lease of the leader cannot be read or written: the roles of replicas stay until it can",
+			ends:   "the Lease of the leader can be read and written again",
+		},
 	}
 }
 
@@ -94,7 +99,7 @@ func (e *Elector) round(ctx context.Context) time.Duration {
 		err = e.act(ctx) // another writer was faster: read the result
 	}
 	if e.part.Err() == nil && ctx.Err() == nil {
-		e.note(err)
+		e.failure.note(err, "leads", e.told)
 	}
 	now := time.Now()
 	// A little early at random, so that replicas started together do not stay in step.
@@ -143,7 +148,7 @@ func (e *Elector) giveUp(ctx context.Context) {
 			e.log.Info("released the Lease: this replica leads until another one does")
 			return
 		}
-		e.note(err)
+		e.failure.note(err, "leads", e.told)
 		if !e.pause(ctx) {
 			return
 		}
@@ -169,7 +174,7 @@ func (e *Elector) awaitSuccessor(ctx context.Context) {
 			return
 		}
 		lease, err := e.get(ctx)
-		e.note(err)
+		e.failure.note(err, "leads", e.told)
 		if err == nil {
 			e.election.saw(time.Now(), lease)
 		}
@@ -241,18 +246,4 @@ func (e *Elector) tell() {
 		e.log.Info("another replica leads now: this one follows", "leader", holderOf(l))
 	}
 	e.changed(e.told)
-}
-
-// note logs a new failure, and the end of a failure.
-func (e *Elector) note(err error) {
-	if err != nil {
-		e.failed()
-	}
-	switch e.failure.note(err) {
-	case failureNew:
-		e.log.Error(err, "the Lease of the leader cannot be read or written: the roles of replicas stay until it can", "leads", e.told)
-	case failureOver:
-		e.log.Info("the Lease of the leader can be read and written again")
-	case failureKnown:
-	}
 }

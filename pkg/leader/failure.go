@@ -1,23 +1,25 @@
 package leader
 
-import apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-// failure remembers the last failure, so that an outage is logged once and not each time.
-type failure struct{ reason string }
-
-// failureNews is the news about a failure.
-type failureNews int
-
-const (
-	failureKnown failureNews = iota // no news: it succeeded before as well, or failed for the same reason
-	failureNew
-	failureOver
+import (
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// note takes the result of an attempt; nil: success.
-func (f *failure) note(err error) failureNews {
+// failure counts and logs the failures of one kind of request. An outage is logged once and not each time, and so is its
+// end.
+type failure struct {
+	log          logr.Logger
+	failed       func() // called for each failed request, for a metric
+	begins, ends string // the lines of the log
+
+	reason string // of the last failure; "": the last request succeeded
+}
+
+// note takes the result of a request; nil: success. A line about a failure has the values.
+func (f *failure) note(err error, values ...any) {
 	reason := ""
 	if err != nil {
+		f.failed()
 		// Error texts contain ports and times; the apiserver's errors have a reason.
 		if reason = string(apierrors.ReasonForError(err)); reason == "" {
 			reason = "unreachable"
@@ -27,10 +29,9 @@ func (f *failure) note(err error) failureNews {
 	f.reason = reason
 	switch reason {
 	case before:
-		return failureKnown
 	case "":
-		return failureOver
+		f.log.Info(f.ends)
 	default:
-		return failureNew
+		f.log.Error(err, f.begins, values...)
 	}
 }

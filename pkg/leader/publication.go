@@ -16,7 +16,7 @@ type Publication struct {
 	me        Identity
 	namespace string
 	slice     SliceAPI
-	failed    func()
+	failure   failure
 	log       logr.Logger
 
 	wake chan struct{} // of capacity 1
@@ -40,7 +40,12 @@ const (
 // failed request, for a metric.
 func NewPublication(config Config, me Identity, namespace string, slice SliceAPI, failed func(), log logr.Logger) *Publication {
 	return &Publication{
-		config: config, me: me, namespace: namespace, slice: slice, failed: failed, log: log,
+		config: config, me: me, namespace: namespace, slice: slice, log: log,
+		failure: failure{
+			log: log, failed: failed,
+			begins: "the EndpointSlice of the leader cannot be read or written: the Service does not follow the leader",
+			ends:   "the EndpointSlice of the leader can be read and written again",
+		},
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -88,7 +93,6 @@ func (p *Publication) set(a aim) {
 func (p *Publication) Run(ctx context.Context) error {
 	again := time.NewTimer(0)
 	defer again.Stop()
-	var failure failure
 	for {
 		select {
 		case <-ctx.Done():
@@ -107,7 +111,7 @@ func (p *Publication) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		p.note(&failure, err)
+		p.failure.note(err)
 		switch {
 		case aim == aimPublish:
 			again.Reset(p.config.RetryPeriod)
@@ -178,18 +182,5 @@ func isClosed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-func (p *Publication) note(f *failure, err error) {
-	if err != nil {
-		p.failed()
-	}
-	switch f.note(err) {
-	case failureNew:
-		p.log.Error(err, "the EndpointSlice of the leader cannot be read or written: the Service does not follow the leader")
-	case failureOver:
-		p.log.Info("the EndpointSlice of the leader can be read and written again")
-	case failureKnown:
 	}
 }

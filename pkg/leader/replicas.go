@@ -62,10 +62,17 @@ type Replicas struct {
 
 // NewReplicas returns the records of one replica of a pool. pool is a valid value of a label (PoolLabelOf).
 func NewReplicas(config Config, me Identity, pool string, leases API, part Part, log logr.Logger) *Replicas {
-	return &Replicas{
+	r := &Replicas{
 		config: config, me: me, name: ReplicaLease(me.Pod), pool: pool, leases: leases, part: part, log: log,
 		drain: make(chan struct{}, 1), look: make(chan struct{}, 1), foreign: newForeign(config.TakeoverWindow, me.Boot),
 	}
+	kind := func(begins string) failure {
+		return failure{log: log, failed: part.Failed, begins: begins, ends: "no longer: " + begins}
+	}
+	r.failures.list = kind("the records of other replicas cannot be read: their stock falls to 0")
+	r.failures.write = kind("the record of this replica cannot be written: others do not know of its work")
+	r.failures.remove = kind("Leases of replicas that are gone cannot be deleted")
+	return r
 }
 
 // Stock returns other processes' requests in flight at each of the endpoints, or nil if there are none; endpoints is
@@ -155,7 +162,7 @@ func (r *Replicas) Run(ctx context.Context, synced func()) error {
 // round reads all records and writes this replica's own.
 func (r *Replicas) round(ctx context.Context, synced func()) {
 	leases, err := r.list(ctx)
-	r.note(ctx, &r.failures.list, err, "the records of other replicas cannot be read: their stock falls to 0")
+	r.note(ctx, &r.failures.list, err)
 	if err != nil && !r.synced {
 		return // its own Lease may have a record that must not be lost
 	}
@@ -165,7 +172,7 @@ func (r *Replicas) round(ctx context.Context, synced func()) {
 		r.saw(leases, func(*coordinationv1.Lease) time.Duration { return 0 })
 	}
 	writing := r.keep(ctx)
-	r.note(ctx, &r.failures.write, writing, "the record of this replica cannot be written: others do not know of its work")
+	r.note(ctx, &r.failures.write, writing)
 	if err != nil {
 		return
 	}
@@ -331,22 +338,12 @@ func (r *Replicas) forget(ctx context.Context) {
 			break
 		}
 	}
-	r.note(ctx, &r.failures.remove, failed, "Leases of replicas that are gone cannot be deleted")
+	r.note(ctx, &r.failures.remove, failed)
 }
 
-// note counts a failure, and logs a new failure and the end of one.
-func (r *Replicas) note(ctx context.Context, f *failure, err error, what string) {
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		r.part.Failed()
-	}
-	switch f.note(err) {
-	case failureNew:
-		r.log.Error(err, what)
-	case failureOver:
-		r.log.Info("no longer: " + what)
-	case failureKnown:
+// note notes the result of a request, unless ctx has ended it.
+func (r *Replicas) note(ctx context.Context, f *failure, err error) {
+	if ctx.Err() == nil {
+		f.note(err)
 	}
 }
