@@ -8,7 +8,31 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/weir-epp/weir/internal/heap"
 )
+
+// Wake makes Run call next again. wake has the capacity 1.
+func Wake(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// First removes the first task of a heap and returns it, if it is due; at returns a task's due time. If none is due, it
+// returns the time until one will be, or 0 without tasks.
+func First[T heap.Item](tasks *heap.Heap[T], at func(T) time.Time) (first T, wait time.Duration) {
+	if tasks.Len() == 0 {
+		return first, 0
+	}
+	t := tasks.Min()
+	if wait = time.Until(at(t)); wait > 0 {
+		return first, wait
+	}
+	tasks.Remove(t)
+	return t, 0
+}
 
 // Run does tasks until ctx is done and the last of them has ended, at most most of them concurrently (at least 1). next
 // removes a due task from the caller's tasks; if none is due, it returns nil and the time until one will be, or 0

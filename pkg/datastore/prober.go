@@ -111,7 +111,7 @@ func (p *prober) follow(listed []scheduling.Endpoint) {
 		}
 	}
 	p.targets = next
-	p.awaken()
+	due.Wake(p.wake)
 }
 
 // healthy reports whether the probes have found the endpoint ready.
@@ -120,13 +120,6 @@ func (p *prober) healthy(id scheduling.EndpointID) bool {
 	defer p.mu.Unlock()
 	t := p.targets[id]
 	return t != nil && t.health.ready
-}
-
-func (p *prober) awaken() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
 }
 
 // run probes until ctx is done and the last probe has ended.
@@ -139,20 +132,11 @@ func (p *prober) run(ctx context.Context) {
 	due.Run(ctx, p.most, p.wake, p.next, p.examine)
 }
 
-// next removes a due target from the heap and returns it. If none is due, it returns the time until the next one is, or
-// 0 without targets.
+// next returns the next target to probe, for due.Run.
 func (p *prober) next() (*target, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.due.Len() == 0 {
-		return nil, 0
-	}
-	t := p.due.Min()
-	if wait := time.Until(t.due); wait > 0 {
-		return nil, wait
-	}
-	p.due.Remove(t)
-	return t, 0
+	return due.First(&p.due, func(t *target) time.Time { return t.due })
 }
 
 // examine probes one target and records the result.
@@ -195,7 +179,7 @@ func (p *prober) record(t *target, alive bool, err error) finding {
 	}
 	t.due = time.Now().Add(p.config.Interval)
 	p.due.Push(t)
-	p.awaken()
+	due.Wake(p.wake)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return sameAsBefore
 	}

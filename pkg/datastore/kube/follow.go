@@ -101,7 +101,7 @@ func (c *Cluster) informer(ctx context.Context, objects cache.Cache, f Following
 			c.log.Info("WARNING: cannot follow this kind of object yet; Weir asks the apiserver again", "resource", f.Resource.String(),
 				"reason", text)
 		}
-		if f.Lacking != nil && isLacking(err) {
+		if f.Lacking != nil && meta.IsNoMatchError(err) { // the kind's CRD is not installed
 			f.Lacking()
 			f.Lacking = nil
 		}
@@ -145,6 +145,3 @@ func (f *Following) events() toolscache.ResourceEventHandler {
 		},
 	}
 }
-
-// isLacking reports whether the apiserver answered that it does not know the kind, since its CRD is not installed.
-func isLacking(err error) bool { return meta.IsNoMatchError(err) }

@@ -153,7 +153,7 @@ func (s *Scraper) Follow(snapshot *scheduling.Snapshot) {
 		}
 	}
 	s.targets = next
-	s.awaken()
+	due.Wake(s.wake)
 }
 
 // somewhere returns a random part of the interval, so that the scrapes of many endpoints are spread over it.
@@ -189,7 +189,7 @@ func (s *Scraper) lead(leads bool) (forget []*target) {
 	if !leads {
 		forget = slices.Collect(maps.Values(s.targets))
 	}
-	s.awaken()
+	due.Wake(s.wake)
 	return forget
 }
 
@@ -220,33 +220,20 @@ func (s *Scraper) Status(id scheduling.EndpointID) (status Status, known bool) {
 	return t.status, true
 }
 
-func (s *Scraper) awaken() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
 // Run scrapes until ctx is done and the last scrape has ended.
 func (s *Scraper) Run(ctx context.Context) {
 	defer s.close()
 	due.Run(ctx, s.most, s.wake, s.next, s.scrape)
 }
 
-// next removes a due target from the heap and returns it. If none is due, it returns the time until the next one is, or
-// 0 without targets.
+// next returns the next target to scrape, for due.Run; none while the scraper does not lead.
 func (s *Scraper) next() (*target, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.due.Len() == 0 || !s.leads {
+	if !s.leads {
 		return nil, 0
 	}
-	t := s.due.Min()
-	if wait := time.Until(t.due); wait > 0 {
-		return nil, wait
-	}
-	s.due.Remove(t)
-	return t, 0
+	return due.First(&s.due, func(t *target) time.Time { return t.due })
 }
 
 // scrape reads one target's page, and passes the result to the owner.
@@ -313,9 +300,9 @@ func (s *Scraper) begins(t *target, stop func()) {
 	}
 }
 
-// again notes the result of a scrape, and makes the target due again. It reports whether the endpoint is still
-// followed; otherwise the owner has forgotten it.
-func (s *Scraper) again(t *target, now, due time.Time, reading Reading, err error) (followed bool) {
+// again notes the result of a scrape, and makes the target due again at that time. It reports whether the endpoint is
+// still followed; otherwise the owner has forgotten it.
+func (s *Scraper) again(t *target, now, at time.Time, reading Reading, err error) (followed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.targets[t.id] != t {
@@ -324,9 +311,9 @@ func (s *Scraper) again(t *target, now, due time.Time, reading Reading, err erro
 	if t.status.Err = err; err == nil {
 		t.status = Status{Reading: reading, At: now}
 	}
-	t.due, t.stop = due, nil
+	t.due, t.stop = at, nil
 	s.due.Push(t)
-	s.awaken()
+	due.Wake(s.wake)
 	return true
 }
 
