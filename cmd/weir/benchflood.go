@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/loadgen"
@@ -65,22 +66,15 @@ func runBenchFlood(args []string, stdout, stderr io.Writer) int {
 	set.BoolVar(&options.assert, "assert", false, "exit with 1 if a target is missed")
 	set.StringVar(&options.epp, "epp", "", eppFlag)
 	check := func() error {
-		if options.samples < 1 || options.samples > 100_000 {
-			return fmt.Errorf("--samples: %d: must be from 1 to 100000", options.samples)
-		}
-		if options.warmup < 100*time.Millisecond || options.warmup > time.Minute {
-			return fmt.Errorf("--warmup: %v: must be from 100ms to 1m", options.warmup)
-		}
-		if options.spacing < 0 || options.spacing > time.Second {
-			return fmt.Errorf("--spacing: %v: must be from 0s to 1s", options.spacing)
-		}
+		var ps arguments.Problems
+		arguments.Within(&ps, "samples", options.samples, 1, 100_000)
+		arguments.Within(&ps, "warmup", options.warmup, 100*time.Millisecond, time.Minute)
+		arguments.Within(&ps, "spacing", options.spacing, 0, time.Second)
 		if options.tieBreak != config.FlowTieNewcomer && options.tieBreak != config.FlowTieArrival {
-			return fmt.Errorf("--tie-break: %q: must be newcomer or arrival", options.tieBreak)
+			ps.Add("tie-break", "%q: must be newcomer or arrival", options.tieBreak)
 		}
-		if !(options.jitter >= 0 && options.jitter <= 0.5) {
-			return fmt.Errorf("--jitter: %v: must be from 0 to 0.5", options.jitter)
-		}
-		return nil
+		arguments.Within(&ps, "jitter", options.jitter, 0, 0.5)
+		return ps.Err()
 	}
 	if code, ok := readFlags(set, floodAbout, args, check, stdout, stderr); !ok {
 		return code

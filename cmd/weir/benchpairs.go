@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/envoyrun"
 	"github.com/weir-epp/weir/internal/loadgen"
 	"github.com/weir-epp/weir/internal/scene"
@@ -39,22 +39,18 @@ func (o *benchOptions) flags(set *pflag.FlagSet, scenario string) {
 }
 
 func (o *benchOptions) validate() error {
-	var problems []error
-	if o.rounds < 1 || o.rounds > 1000 {
-		problems = append(problems, fmt.Errorf("--rounds: %d: must be from 1 to 1000", o.rounds))
-	}
-	if o.length < 100*time.Millisecond || o.length > time.Minute {
-		problems = append(problems, fmt.Errorf("--length: %v: must be from 100ms to 1m", o.length))
-	}
+	var ps arguments.Problems
+	arguments.Within(&ps, "rounds", o.rounds, 1, 1000)
+	arguments.Within(&ps, "length", o.length, 100*time.Millisecond, time.Minute)
 	if len(o.concurrency) == 0 {
-		problems = append(problems, errors.New("--concurrency: needs a number"))
+		ps.Add("concurrency", "needs a number")
 	}
 	for i, c := range o.concurrency {
 		if c < 1 || c > maxConcurrency || slices.Contains(o.concurrency[:i], c) {
-			problems = append(problems, fmt.Errorf("--concurrency: %d: must be from 1 to %d, and each once", c, maxConcurrency))
+			ps.Add("concurrency", "%d: must be from 1 to %d, and each once", c, maxConcurrency)
 		}
 	}
-	return errors.Join(problems...)
+	return ps.Err()
 }
 
 // benchmark runs a benchmark on a stage. It returns the command's exit code; with assert it is 1 if a target was

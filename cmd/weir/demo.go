@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/scene"
 )
 
@@ -56,20 +56,18 @@ func runDemo(args []string, stdout, stderr io.Writer) int {
 
 // check reports every flag out of its range. If --out is a directory, it adds a file name.
 func (o *demoOptions) check() error {
-	var problems []error
-	if o.length < time.Second || o.length > 5*time.Minute {
-		problems = append(problems, fmt.Errorf("--length: %v: must be from 1s to 5m", o.length))
-	}
+	var ps arguments.Problems
+	arguments.Within(&ps, "length", o.length, time.Second, 5*time.Minute)
 	if o.keepFor <= 0 {
-		problems = append(problems, fmt.Errorf("--keep-for: %v: must be above 0s", o.keepFor))
+		ps.Add("keep-for", "%v: must be above 0s", o.keepFor)
 	}
 	if info, err := os.Stat(o.out); err == nil && info.IsDir() {
 		o.out = filepath.Join(o.out, picture)
 	}
 	if filepath.Ext(o.out) != ".svg" {
-		problems = append(problems, fmt.Errorf("--out: %q: must end in .svg, or be a directory", o.out))
+		ps.Add("out", "%q: must end in .svg, or be a directory", o.out)
 	}
-	return errors.Join(problems...)
+	return ps.Err()
 }
 
 // demonstrate runs the demo: four scenes, a table, two pictures.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/modelsim"
 	"github.com/weir-epp/weir/internal/modelsim/engine"
 )
@@ -86,52 +86,37 @@ func (o *engineOptions) flags(set *pflag.FlagSet) {
 
 // check reports every flag out of its range.
 func (o *engineOptions) check() error {
-	var problems []error
-	bad := func(flag, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
-	}
-	within := func(flag string, value, least, most int) {
-		if value < least || value > most {
-			bad(flag, "%d: must be from %d to %d", value, least, most)
-		}
-	}
-	within("port", o.port, 0, 65_535)
-	within("count", o.count, 1, 1000)
+	var ps arguments.Problems
+	arguments.Within(&ps, "port", o.port, 0, 65_535)
+	arguments.Within(&ps, "count", o.count, 1, 1000)
 	if o.port > 0 && o.port+o.count-1 > 65_535 {
-		bad("count", "%d: there are no %d ports from %d on", o.count, o.count, o.port)
+		ps.Add("count", "%d: there are no %d ports from %d on", o.count, o.count, o.port)
 	}
-	within("kv-events-port", o.events, -1, 65_535)
+	arguments.Within(&ps, "kv-events-port", o.events, -1, 65_535)
 	if o.events > 0 && o.events+o.count-1 > 65_535 {
-		bad("kv-events-port", "%d: there are no %d ports from %d on", o.events, o.count, o.events)
+		ps.Add("kv-events-port", "%d: there are no %d ports from %d on", o.events, o.count, o.events)
 	}
 	if net.ParseIP(o.host) == nil && o.host != "localhost" {
-		bad("host", "%q: must be an IP address", o.host)
+		ps.Add("host", "%q: must be an IP address", o.host)
 	}
 	if o.model == "" {
-		bad("model", "must be a name")
+		ps.Add("model", "must be a name")
 	}
-	within("slots", o.slots, 1, 1<<20)
-	within("kv-tokens", o.kvTokens, 1, 1<<40)
-	within("block-tokens", o.block, 1, 1<<16)
+	arguments.Within(&ps, "slots", o.slots, 1, 1<<20)
+	arguments.Within(&ps, "kv-tokens", o.kvTokens, 1, 1<<40)
+	arguments.Within(&ps, "block-tokens", o.block, 1, 1<<16)
 	if o.kvTokens < o.block {
-		bad("kv-tokens", "%d: has no room for a block of %d", o.kvTokens, o.block)
+		ps.Add("kv-tokens", "%d: has no room for a block of %d", o.kvTokens, o.block)
 	}
-	within("token-budget", o.budget, 1, 1<<30)
-	within("prefill-tokens-per-second", o.prefill, 1, 1_000_000_000)
-	between := func(flag string, value, least time.Duration) {
-		if value < least || value > time.Minute {
-			bad(flag, "%v: must be from %v to %v", value, least, time.Minute)
-		}
-	}
-	between("step-time", o.step, time.Microsecond)
-	between("step-time-per-sequence", o.perSeq, 0)
-	within("bytes-per-token", o.bytesPerToken, 1, 1000)
-	within("max-model-len", o.maxModelLen, 0, 1<<40)
-	within("output-tokens", o.output, 1, 1<<22)
-	if !(o.earlyStop >= 0 && o.earlyStop <= 1) {
-		bad("early-stop", "%v: must be from 0 to 1", o.earlyStop)
-	}
-	return errors.Join(problems...)
+	arguments.Within(&ps, "token-budget", o.budget, 1, 1<<30)
+	arguments.Within(&ps, "prefill-tokens-per-second", o.prefill, 1, 1_000_000_000)
+	arguments.Within(&ps, "step-time", o.step, time.Microsecond, time.Minute)
+	arguments.Within(&ps, "step-time-per-sequence", o.perSeq, 0, time.Minute)
+	arguments.Within(&ps, "bytes-per-token", o.bytesPerToken, 1, 1000)
+	arguments.Within(&ps, "max-model-len", o.maxModelLen, 0, 1<<40)
+	arguments.Within(&ps, "output-tokens", o.output, 1, 1<<22)
+	arguments.Within(&ps, "early-stop", o.earlyStop, 0, 1)
+	return ps.Err()
 }
 
 // config returns the configuration of one engine.

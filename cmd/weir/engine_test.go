@@ -20,7 +20,7 @@ func TestEngineErrors(t *testing.T) {
 	for _, want := range []string{
 		"--port: 70000: must be from 0 to 65535", "--count: 0", `--host: "nowhere": must be an IP address`, "--model: must be a name",
 		"--slots: 0", "--kv-tokens: 8: has no room for a block of 16", "--token-budget: 0", "--prefill-tokens-per-second: 0",
-		"--step-time: 0s: must be from 1µs to 1m0s", "--step-time-per-sequence: 2m0s", "--bytes-per-token: 0", "--max-model-len: -1",
+		"--step-time: 0s: must be from 1µs to 1m", "--step-time-per-sequence: 2m", "--bytes-per-token: 0", "--max-model-len: -1",
 		"--output-tokens: 0", "--early-stop: 2", "--kv-events-port: -2",
 	} {
 		if !strings.Contains(errs.String(), want) {

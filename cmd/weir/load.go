@@ -16,7 +16,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/loadgen"
+	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/simulate"
 )
 
@@ -94,54 +96,38 @@ func (o *loadOptions) flags(set *pflag.FlagSet) {
 
 // check reports every argument out of its range.
 func (o *loadOptions) check(args []string) error {
-	var problems []error
-	bad := func(flag, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
-	}
+	var ps arguments.Problems
 	if err := checkOne(args, "TRACE"); err != nil {
-		problems = append(problems, err)
+		ps = append(ps, err)
 	} else {
 		o.file = args[0]
 	}
 	if u, err := url.Parse(o.to); o.to == "" {
-		bad("to", "missing: must be the URL of an API, such as http://127.0.0.1:8000")
+		ps.Add("to", "missing: must be the URL of an API, such as http://127.0.0.1:8000")
 	} else if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
-		bad("to", "%q: must be http://HOST:PORT or https://HOST:PORT", o.to)
+		ps.Add("to", "%q: must be http://HOST:PORT or https://HOST:PORT", o.to)
 	}
 	if o.api != apiChat && o.api != apiCompletions {
-		bad("api", "%q: must be chat or completions", o.api)
+		ps.Add("api", "%q: must be chat or completions", o.api)
 	}
 	o.header = http.Header{}
 	for _, header := range o.headers {
 		name, value, ok := strings.Cut(header, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			bad("header", "%q: must be NAME: VALUE", header)
+			ps.Add("header", "%q: must be NAME: VALUE", header)
 			continue
 		}
 		o.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
-	if !(o.speed >= 0.001 && o.speed <= 1000) {
-		bad("speed", "%v: must be from 0.001 to 1000", o.speed)
-	}
-	within := func(flag string, value, least, most int) {
-		if value < least || value > most {
-			bad(flag, "%d: must be from %d to %d", value, least, most)
-		}
-	}
-	within("repeat", o.repeat, 1, 1_000_000)
-	within("requests", o.requests, 1, 1_000_000)
-	within("connections", o.connections, 1, 65_536)
-	within("block-tokens", o.block, 1, 1<<16)
-	within("bytes-per-token", o.bytes, 1, 1000)
-	for _, limit := range []struct {
-		flag  string
-		value time.Duration
-	}{{"duration", o.duration}, {"timeout", o.timeout}} {
-		if limit.value < time.Second || limit.value > 24*time.Hour {
-			bad(limit.flag, "%v: must be from 1s to 24h", limit.value)
-		}
-	}
-	return errors.Join(problems...)
+	arguments.Within(&ps, "speed", o.speed, 0.001, 1000)
+	arguments.Within(&ps, "repeat", o.repeat, 1, 1_000_000)
+	arguments.Within(&ps, "requests", o.requests, 1, 1_000_000)
+	arguments.Within(&ps, "connections", o.connections, 1, 65_536)
+	arguments.Within(&ps, "block-tokens", o.block, 1, 1<<16)
+	arguments.Within(&ps, "bytes-per-token", o.bytes, 1, 1000)
+	arguments.Within(&ps, "duration", o.duration, time.Second, 24*time.Hour)
+	arguments.Within(&ps, "timeout", o.timeout, time.Second, 24*time.Hour)
+	return ps.Err()
 }
 
 // run sends the load and prints the result.
@@ -168,7 +154,7 @@ func (o *loadOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
 	figures := loadFigures(requests, report)
 	figures.Left = len(requests) - len(report.Tracks[0].Results)
 	if o.json {
-		err = figures.writeJSON(stdout)
+		err = printable.WriteJSON(stdout, figures)
 	} else {
 		err = figures.writeTable(stdout)
 	}

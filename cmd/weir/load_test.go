@@ -27,7 +27,7 @@ func TestLoadErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "must be followed by one TRACE|--to: missing",
 		"a b --to=x --api=y --speed=0 --requests=0 --connections=0 --duration=1ms --timeout=48h --header=x --repeat=0": `"b": only one TRACE is allowed|` +
-			`--to: "x": must be http://|--api: "y"|--speed: 0|--requests: 0|--connections: 0|--duration: 1ms: must be from 1s|--timeout: 48h0m0s|--header: "x"|--repeat: 0`,
+			`--to: "x": must be http://|--api: "y"|--speed: 0|--requests: 0|--connections: 0|--duration: 1ms: must be from 1s|--timeout: 48h|--header: "x"|--repeat: 0`,
 		"none.jsonl --to=http://127.0.0.1:1":            "none.jsonl",
 		"t.jsonl --to=http://127.0.0.1:1":               "t.jsonl: line 2: timestamp: missing",
 		"w.yaml --to=http://127.0.0.1:1":                "w.yaml: invalid, 3 problems:",

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/simulate"
@@ -110,10 +110,7 @@ func runSimulate(args []string, stdout, stderr io.Writer) int {
 
 // check reports every flag out of its range or without effect.
 func (o *simulateOptions) check() error {
-	var problems []error
-	bad := func(flag, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
-	}
+	var ps arguments.Problems
 	sources := 0
 	for _, name := range []string{o.workload, o.trace, o.recording} {
 		if name != "" {
@@ -122,32 +119,25 @@ func (o *simulateOptions) check() error {
 	}
 	switch {
 	case sources == 0:
-		bad("workload", "missing: name a file of clients here, or a --trace, or a --recording")
+		ps.Add("workload", "missing: name a file of clients here, or a --trace, or a --recording")
 	case sources > 1:
-		bad("workload", "there is more than one of --workload, --trace and --recording; use one")
+		ps.Add("workload", "there is more than one of --workload, --trace and --recording; use one")
 	}
 	without := func(source string, flags ...string) {
 		for _, name := range flags {
 			if o.set.Changed(name) {
-				bad(name, "has no use without %s", source)
+				ps.Add(name, "has no use without %s", source)
 			}
 		}
 	}
-	within := func(flag string, value, least, most int) {
-		if value < least || value > most {
-			bad(flag, "%d: must be from %d to %d", value, least, most)
-		}
-	}
-	within("engines", o.engines, 1, 4096)
-	within("slots", o.slots, 1, 1<<20)
-	within("kv-tokens", o.kvTokens, 1, 1<<40)
-	within("block-tokens", o.block, 1, 1<<16)
-	within("seeds", o.seeds, 1, 1000)
-	within("repeat", o.repeat, 1, 1_000_000)
-	within("requests", o.requests, 0, 1<<40)
-	if !(o.speed >= 0.001 && o.speed <= 1000) {
-		bad("speed", "%v: must be from 0.001 to 1000", o.speed)
-	}
+	arguments.Within(&ps, "engines", o.engines, 1, 4096)
+	arguments.Within(&ps, "slots", o.slots, 1, 1<<20)
+	arguments.Within(&ps, "kv-tokens", o.kvTokens, 1, 1<<40)
+	arguments.Within(&ps, "block-tokens", o.block, 1, 1<<16)
+	arguments.Within(&ps, "seeds", o.seeds, 1, 1000)
+	arguments.Within(&ps, "repeat", o.repeat, 1, 1_000_000)
+	arguments.Within(&ps, "requests", o.requests, 0, 1<<40)
+	arguments.Within(&ps, "speed", o.speed, 0.001, 1000)
 	if o.trace == "" {
 		without("--trace", "speed", "repeat", "requests", "flow")
 	}
@@ -156,42 +146,42 @@ func (o *simulateOptions) check() error {
 	} else {
 		without("--workload or --trace", "engines", "slots", "kv-tokens", "block-tokens", "first-tokens", "peers", "record", "seeds", "estimates")
 	}
-	o.checkComparison(bad, within)
+	o.checkComparison(&ps)
 	for _, text := range o.estimates {
 		if _, err := simulate.ParseEstimates(text); err != nil {
-			bad("estimates", "%s: %v", text, err)
+			ps.Add("estimates", "%s: %v", text, err)
 		}
 	}
 	if o.workload == "" && o.service {
-		bad("service", "has no use without --workload")
+		ps.Add("service", "has no use without --workload")
 	}
 	configs := (len(o.configs) + len(o.profiles)) * len(o.estimates)
 	if o.peers {
 		configs += len(simulate.Peers)
 	}
 	if o.record != "" && configs > 1 {
-		bad("record", "%d configurations: only one can be recorded", configs)
+		ps.Add("record", "%d configurations: only one can be recorded", configs)
 	}
 	if o.record != "" && o.seeds > 1 {
-		bad("record", "has no use with several --seeds")
+		ps.Add("record", "has no use with several --seeds")
 	}
 	if o.recording != "" {
 		configs++ // that of the recording
 	}
 	if o.plots != "" {
 		if configs > simulate.MostPictured {
-			bad("plots", "%d configurations: a picture has room for %d", configs, simulate.MostPictured)
+			ps.Add("plots", "%d configurations: a picture has room for %d", configs, simulate.MostPictured)
 		}
 		if name, ok := strings.CutSuffix(o.plots, ".svg"); !ok {
-			bad("plots", "%s: must end in .svg", o.plots)
+			ps.Add("plots", "%s: must end in .svg", o.plots)
 		} else if err := checkWritable([]string{name}, false); err != nil {
-			problems = append(problems, fmt.Errorf("--plots: %w", err))
+			ps = append(ps, fmt.Errorf("--plots: %w", err))
 		}
 	}
 	if o.workload != "" && o.set.Changed("block-tokens") {
-		bad("block-tokens", "has no use with --workload, which has the key blockTokens")
+		ps.Add("block-tokens", "has no use with --workload, which has the key blockTokens")
 	}
-	return errors.Join(problems...)
+	return ps.Err()
 }
 
 // run simulates each configuration, and prints the result.
@@ -231,9 +221,7 @@ func (o *simulateOptions) print(
 	if !o.json {
 		return table(stdout, reports)
 	}
-	out := json.NewEncoder(printable.Writer(stdout))
-	out.SetIndent("", " ")
-	return out.Encode(reports)
+	return printable.WriteJSON(stdout, reports)
 }
 
 // draw draws the picture of --plots.

@@ -1,31 +1,29 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/weir-epp/weir/cmd/epp/app"
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/simulate"
 	"github.com/weir-epp/weir/pkg/recording"
 )
 
 // checkComparison reports wrong flags of a comparison.
-func (o *simulateOptions) checkComparison(
-	bad func(flag, format string, args ...any), within func(flag string, value, least, most int),
-) {
+func (o *simulateOptions) checkComparison(ps *arguments.Problems) {
 	if _, err := simulate.ParseClients(o.clients); err != nil {
-		bad("clients", "%v", err)
+		ps.Add("clients", "%v", err)
 	}
-	within("flows", o.flows, 1, 1000)
+	arguments.Within(ps, "flows", o.flows, 1, 1000)
 	if !slices.Contains([]string{"text", "json"}, o.output) {
-		bad("output", "%q: must be text or json", o.output)
+		ps.Add("output", "%q: must be text or json", o.output)
 	}
 	if o.json && o.output == "json" {
-		bad("json", "has no use with --output json")
+		ps.Add("json", "has no use with --output json")
 	}
 }
 
@@ -69,9 +67,7 @@ func (o *simulateOptions) runRecording(stdout, stderr io.Writer) error {
 	}
 	bar.end()
 	if o.output == "json" {
-		out := json.NewEncoder(printable.Writer(stdout))
-		out.SetIndent("", "  ")
-		return out.Encode(compared)
+		return printable.WriteJSON(stdout, compared)
 	}
 	return compared.Write(stdout)
 }

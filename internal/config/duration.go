@@ -2,10 +2,11 @@ package config
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-epp/weir/pkg/invalid"
 )
 
 // Duration is a time.Duration whose YAML form is a Go duration with a unit, such as "30s" or "1m30s". A bare number is
@@ -16,16 +17,7 @@ type Duration time.Duration
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // String returns the shortest Go duration: "5m", not "5m0s".
-func (d Duration) String() string {
-	text := time.Duration(d).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
+func (d Duration) String() string { return invalid.Text(time.Duration(d)) }
 
 // Set implements pflag.Value.
 func (d *Duration) Set(text string) error {

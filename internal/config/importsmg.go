@@ -105,7 +105,7 @@ func (im *smgImport) class(path string, c smgClass, t *Tier) {
 		}
 		floor = c.Reserved
 	}
-	if floor != nil && within(&im.problems, path+"reserved_floor", *floor, 0, maxReserved) {
+	if floor != nil && Within(&im.problems, path+"reserved_floor", *floor, 0, maxReserved) {
 		t.ReservedFloor = *floor
 	}
 	if s := c.ReservedPerSlot; s != nil && atLeast(&im.problems, path+"reserved_per_slot", *s, 0) {
@@ -114,15 +114,15 @@ func (im *smgImport) class(path string, c smgClass, t *Tier) {
 		im.note("%sreserved_per_slot: not given: the default %s stays, where SMG would take 0; write "+
 			"reserved_per_slot: 0 to have that", path, t.ReservedPerSlot)
 	}
-	if n := c.QueueSize; n != nil && within(&im.problems, path+"queue_size", *n, 0, maxQueueSize) {
+	if n := c.QueueSize; n != nil && Within(&im.problems, path+"queue_size", *n, 0, maxQueueSize) {
 		t.QueueSize = new(*n)
 	}
 	if n := c.QueueTimeoutSecs; n != nil &&
-		within(&im.problems, path+"queue_timeout_secs", *n, 1, int64(longestHold.Std()/time.Second)) {
+		Within(&im.problems, path+"queue_timeout_secs", *n, 1, int64(longestHold.Std()/time.Second)) {
 		t.QueueTimeout = new(seconds(*n))
 	}
 	if n := c.StarvationThresholdSecs; n != nil &&
-		within(&im.problems, path+"starvation_threshold_secs", *n, 1, maxThreshold) {
+		Within(&im.problems, path+"starvation_threshold_secs", *n, 1, maxThreshold) {
 		t.StarvationThreshold = new(seconds(*n))
 	}
 	if c.CanPreempt != nil {

@@ -61,7 +61,7 @@ func (d Document) holdProblems(ps *Problems) {
 	}
 	c := d.RequestQueueController
 	const at = "requestQueueController."
-	if within(ps, at+"drainWindow", c.DrainWindow, 0, longestHold) && c.MinDrain > c.DrainWindow {
+	if Within(ps, at+"drainWindow", c.DrainWindow, 0, longestHold) && c.MinDrain > c.DrainWindow {
 		ps.add(at+"minDrain", c.MinDrain, "must be at most drainWindow (%s)", c.DrainWindow)
 	}
 	atLeast(ps, at+"minDrain", c.MinDrain, 0)
@@ -160,7 +160,8 @@ func atLeast[T cmp.Ordered](ps *Problems, path string, value, least T) bool {
 	return true
 }
 
-func within[T cmp.Ordered](ps *Problems, path string, value, least, most T) bool {
+// Within requires a value from least to most, both included. It reports whether the value is valid.
+func Within[T cmp.Ordered](ps *Problems, path string, value, least, most T) bool {
 	if value < least || value > most {
 		ps.add(path, value, "must be from %v to %v", least, most)
 		return false

@@ -2,6 +2,7 @@ package printable
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -42,6 +43,13 @@ func JSON(text []byte) []byte {
 }
 
 func escaped(r rune) bool { return r >= 0x7f && Commands(r) }
+
+// WriteJSON writes a value as indented JSON.
+func WriteJSON(w io.Writer, v any) error {
+	out := json.NewEncoder(Writer(w))
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}
 
 // Writer returns a writer of JSON to w; each of its writes must end with a whole character.
 func Writer(w io.Writer) io.Writer { return writer{w} }

@@ -127,7 +127,7 @@ func (w *Workload) check(ps *config.Problems) {
 	if w.Duration <= 0 {
 		ps.Add("duration", w.Duration, "must be above 0s")
 	}
-	within(ps, "blockTokens", w.BlockTokens, 0, 1<<16)
+	config.Within(ps, "blockTokens", w.BlockTokens, 0, 1<<16)
 	engines := int64(0)
 	for i := range w.Engines {
 		w.Engines[i].check(ps, at("engines", i))
@@ -154,21 +154,21 @@ func (w *Workload) check(ps *config.Problems) {
 }
 
 func (g *EngineGroup) check(ps *config.Problems, path string) {
-	within(ps, path+".count", g.Count, 1, mostEngines)
-	within(ps, path+".slots", g.Slots, 1, 1<<20)
-	within(ps, path+".kvTokens", g.KVTokens, 1, 1<<40)
-	within(ps, path+".tokenBudget", g.TokenBudget, 1, 1<<30)
-	within(ps, path+".prefillTokensPerSecond", g.PrefillTokensPerSecond, 1, 1_000_000_000)
-	between(ps, path+".stepTime", g.StepTime, config.Duration(time.Microsecond), config.Duration(time.Minute))
-	between(ps, path+".stepTimePerSequence", g.StepTimePerSequence, 0, config.Duration(time.Minute))
+	config.Within(ps, path+".count", g.Count, 1, mostEngines)
+	config.Within(ps, path+".slots", g.Slots, 1, 1<<20)
+	config.Within(ps, path+".kvTokens", g.KVTokens, 1, 1<<40)
+	config.Within(ps, path+".tokenBudget", g.TokenBudget, 1, 1<<30)
+	config.Within(ps, path+".prefillTokensPerSecond", g.PrefillTokensPerSecond, 1, 1_000_000_000)
+	config.Within(ps, path+".stepTime", g.StepTime, config.Duration(time.Microsecond), config.Duration(time.Minute))
+	config.Within(ps, path+".stepTimePerSequence", g.StepTimePerSequence, 0, config.Duration(time.Minute))
 }
 
 func (c *Client) check(ps *config.Problems, path string, length config.Duration) {
 	if c.Flow == "" {
 		ps.Add(path+".flow", c.Flow, "must be a name")
 	}
-	within(ps, path+".count", c.Count, 1, mostFlowsOf)
-	within(ps, path+".inFlight", c.InFlight, 0, mostInFlight)
+	config.Within(ps, path+".count", c.Count, 1, mostFlowsOf)
+	config.Within(ps, path+".inFlight", c.InFlight, 0, mostInFlight)
 	if loop := c.InFlight > 0; !loop && (c.Rate <= 0 || c.Rate > mostRate*config.One) {
 		ps.Add(path+".rate", c.Rate, "must be above 0 and at most %d", mostRate)
 	} else if loop && (c.Rate != 0 || c.Burst != 1 || c.On != 0) {
@@ -180,8 +180,8 @@ func (c *Client) check(ps *config.Problems, path string, length config.Duration)
 	if c.Arrivals != Poisson && c.Arrivals != Even {
 		ps.Add(path+".arrivals", c.Arrivals, "must be %s or %s", Poisson, Even)
 	}
-	within(ps, path+".burst", c.Burst, 1, 1_000_000)
-	between(ps, path+".from", c.From, 0, max(0, length))
+	config.Within(ps, path+".burst", c.Burst, 1, 1_000_000)
+	config.Within(ps, path+".from", c.From, 0, max(0, length))
 	if c.To != 0 && (c.To <= c.From || c.To > length) {
 		ps.Add(path+".to", c.To, "must be above from (%v) and at most duration (%v)", c.From, length)
 	}
@@ -191,7 +191,7 @@ func (c *Client) check(ps *config.Problems, path string, length config.Duration)
 	if c.Off < 0 || c.Off > 0 && c.On <= 0 {
 		ps.Add(path+".off", c.Off, "must be at least 0s, and needs an on")
 	}
-	within(ps, path+".requests", c.Requests, 0, 1<<40)
+	config.Within(ps, path+".requests", c.Requests, 0, 1<<40)
 	for _, l := range []struct {
 		name   string
 		length Length
@@ -200,10 +200,10 @@ func (c *Client) check(ps *config.Problems, path string, length config.Duration)
 			ps.Add(path+l.name, "none", "%v", errLength)
 		}
 	}
-	within(ps, path+".maxOutput", c.MaxOutput, 0, MaxTokens)
+	config.Within(ps, path+".maxOutput", c.MaxOutput, 0, MaxTokens)
 	if p := c.Prefix; p != (Prefix{Groups: 1}) {
-		within(ps, path+".prefix.groups", p.Groups, 1, mostGroups)
-		within(ps, path+".prefix.tokens", p.Tokens, 1, MaxTokens)
+		config.Within(ps, path+".prefix.groups", p.Groups, 1, mostGroups)
+		config.Within(ps, path+".prefix.tokens", p.Tokens, 1, MaxTokens)
 		if p.Zipf < 0 || p.Zipf > 10*config.One {
 			ps.Add(path+".prefix.zipf", p.Zipf, "must be from 0 to 10")
 		}
@@ -276,18 +276,6 @@ func (w *Workload) Weights() map[string]config.Decimal {
 
 func at(list string, i int) string { return list + "[" + itoa(i) + "]" }
 
-func within(ps *config.Problems, path string, value, least, most int64) {
-	if value < least || value > most {
-		ps.Add(path, value, "must be from %d to %d", least, most)
-	}
-}
-
-func between(ps *config.Problems, path string, value, least, most config.Duration) {
-	if value < least || value > most {
-		ps.Add(path, value, "must be from %v to %v", least, most)
-	}
-}
-
 // CheckTiers returns an error if a client names a tier that the configuration lacks.
 func (w *Workload) CheckTiers(d *config.Document) error {
 	var ps config.Problems
@@ -326,6 +314,6 @@ func (w *Workload) CheckService() error {
 	if flows > mostServiceFlows {
 		ps.Add("clients", flows, "must be at most %d flows together", mostServiceFlows)
 	}
-	between(&ps, "duration", w.Duration, config.Duration((serviceWarmUp+serviceWindow)*time.Second), config.Duration(mostServiceSeconds*time.Second))
+	config.Within(&ps, "duration", w.Duration, config.Duration((serviceWarmUp+serviceWindow)*time.Second), config.Duration(mostServiceSeconds*time.Second))
 	return ps.Located(nil)
 }

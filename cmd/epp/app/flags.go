@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -214,20 +213,18 @@ func (f *flags) parse(args []string) error {
 		return err
 	}
 	f.ProbeGuessed = !f.set.Changed("probe-path")
-	var problems []error
+	var ps arguments.Problems
 	if f.set.NArg() > 0 {
-		problems = append(problems, arguments.Unexpected(f.set, f.set.Arg(0), args))
+		ps = append(ps, arguments.Unexpected(f.set, f.set.Arg(0), args))
 	}
 	f.chooseMetricsAuth()
 	if f.encoder != encoderJSON && f.encoder != encoderConsole {
-		problems = append(problems, fmt.Errorf("--zap-encoder: %q: must be one of json, console", f.encoder))
+		ps.Add("zap-encoder", "%q: must be one of json, console", f.encoder)
 	}
-	if f.verbosity < 0 || f.verbosity > maxVerbosity {
-		problems = append(problems, fmt.Errorf("--v: %d: must be from 0 to %d", f.verbosity, maxVerbosity))
-	}
+	arguments.Within(&ps, "v", f.verbosity, 0, maxVerbosity)
 	f.overrideKeys()
-	problems = append(problems, f.readTracing(os.Getenv), f.refuseForeign(), f.Validate())
-	return errors.Join(problems...)
+	ps = append(ps, f.readTracing(os.Getenv), f.refuseForeign(), f.Validate())
+	return ps.Err()
 }
 
 // chooseMetricsAuth sets the option MetricsEndpointAuth, whose default depends on other options.

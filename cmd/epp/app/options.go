@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/weir-epp/weir/internal/arguments"
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/kubeapi"
 	"github.com/weir-epp/weir/pkg/datastore"
@@ -161,112 +161,95 @@ func DefaultOptions() Options {
 
 // Validate reports every problem at once, each with the name of its flag. The configuration is validated when loaded.
 func (o *Options) Validate() error {
-	var problems []error
-	bad := func(flag, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
-	}
-	for _, port := range []struct {
-		flag  string
-		value int
-	}{{"grpc-port", o.GRPCPort}, {"grpc-health-port", o.HealthPort}, {"metrics-port", o.MetricsPort}} {
-		if port.value < 0 || port.value > 65535 {
-			bad(port.flag, "%d: must be from 0 to 65535", port.value)
-		}
-	}
+	var ps arguments.Problems
+	arguments.Within(&ps, "grpc-port", o.GRPCPort, 0, 65535)
+	arguments.Within(&ps, "grpc-health-port", o.HealthPort, 0, 65535)
+	arguments.Within(&ps, "metrics-port", o.MetricsPort, 0, 65535)
 	if o.DebugPort < DebugOff || o.DebugPort > 65535 {
-		bad("debug-port", "%d: must be from 0 to 65535, or %d for none", o.DebugPort, DebugOff)
+		ps.Add("debug-port", "%d: must be from 0 to 65535, or %d for none", o.DebugPort, DebugOff)
 	}
 	if o.DebugBindAddress == "" {
-		bad("debug-bind-address", `"": must be an address; all interfaces are 0.0.0.0 or ::`)
+		ps.Add("debug-bind-address", `"": must be an address; all interfaces are 0.0.0.0 or ::`)
 	}
 	if o.ConfigFile != "" && o.ConfigText != "" {
-		bad("config-text", "there is a --config-file already; use one of the two")
+		ps.Add("config-text", "there is a --config-file already; use one of the two")
 	}
 	if o.CertPath != "" && !o.SecureServing {
-		bad("cert-path", "%s: has no use with --secure-serving=false", o.CertPath)
+		ps.Add("cert-path", "%s: has no use with --secure-serving=false", o.CertPath)
 	}
 	if o.ClientCAFile != "" && !o.SecureServing {
-		bad("client-ca-file", "%s: has no use with --secure-serving=false", o.ClientCAFile)
+		ps.Add("client-ca-file", "%s: has no use with --secure-serving=false", o.ClientCAFile)
 	}
 	if o.MetricsCertPath != "" && !o.MetricsSecureServing {
-		bad("metrics-cert-path", "%s: has no use without --metrics-secure-serving", o.MetricsCertPath)
+		ps.Add("metrics-cert-path", "%s: has no use without --metrics-secure-serving", o.MetricsCertPath)
 	}
 	switch _, known := tlsVersions[o.TLSMinVersion]; {
 	case !known:
-		bad("tls-min-version", "%q: must be one of %s", o.TLSMinVersion, strings.Join(slices.Sorted(maps.Keys(tlsVersions)), ", "))
+		ps.Add("tls-min-version", "%q: must be one of %s", o.TLSMinVersion, strings.Join(slices.Sorted(maps.Keys(tlsVersions)), ", "))
 	case o.TLSMinVersion != TLS12 && !o.SecureServing && !o.MetricsSecureServing:
-		bad("tls-min-version", "%s: has no use with --secure-serving=false and no --metrics-secure-serving", o.TLSMinVersion)
+		ps.Add("tls-min-version", "%s: has no use with --secure-serving=false and no --metrics-secure-serving", o.TLSMinVersion)
 	}
 	for _, name := range o.TLSCipherSuites {
 		if _, known := cipherSuites[name]; !known {
-			bad("tls-cipher-suites", "%q: must be one of %s", name, strings.Join(cipherSuiteNames(), ", "))
+			ps.Add("tls-cipher-suites", "%q: must be one of %s", name, strings.Join(cipherSuiteNames(), ", "))
 		}
 	}
 	if len(o.TLSCipherSuites) > 0 && o.TLSMinVersion == TLS13 {
-		bad("tls-cipher-suites", "%s: has no use with --tls-min-version=1.3, whose suites cannot be chosen", strings.Join(o.TLSCipherSuites, ","))
+		ps.Add("tls-cipher-suites", "%s: has no use with --tls-min-version=1.3, whose suites cannot be chosen", strings.Join(o.TLSCipherSuites, ","))
 	}
 	if o.GRPCMaxRecvMsgSize < 0 || o.GRPCMaxRecvMsgSize > math.MaxInt32 {
-		bad("grpc-max-recv-msg-size", "%d: must be from 0 to %d bytes", o.GRPCMaxRecvMsgSize, math.MaxInt32)
+		ps.Add("grpc-max-recv-msg-size", "%d: must be from 0 to %d bytes", o.GRPCMaxRecvMsgSize, math.MaxInt32)
 	}
 	if known := []string{InvalidFails, InvalidDefaults}; !slices.Contains(known, o.OnInvalidConfig) {
-		bad("on-invalid-config", "%q: must be one of %s", o.OnInvalidConfig, strings.Join(known, ", "))
+		ps.Add("on-invalid-config", "%q: must be one of %s", o.OnInvalidConfig, strings.Join(known, ", "))
 	}
 	if o.DrainTimeout < 0 {
-		bad("drain-timeout", "%s: must be at least 0s", o.DrainTimeout)
+		ps.Add("drain-timeout", "%s: must be at least 0s", o.DrainTimeout)
 	}
-	for _, p := range slices.Concat(o.validateSource(bad), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate()), o.validateScrape(), o.validateEvents()) {
-		problems = append(problems, errors.New(p.Text(flagOf)))
+	var parts invalid.Problems
+	parts.Under(invalid.At("Scrape"), o.Scrape.Validate())
+	parts.Under(invalid.At("KVEvents"), o.KVEvents.Validate())
+	for _, p := range slices.Concat(o.validateSource(&ps), invalid.Of(o.datastore().Validate()), invalid.Of(o.Leader.Validate()), parts) {
+		ps = append(ps, errors.New(p.Text(flagOf)))
 	}
-	return errors.Join(problems...)
+	return ps.Err()
 }
 
 // validateSource checks that there is one source of endpoints, and returns the problems of Kubernetes as the source.
-func (o *Options) validateSource(bad func(flag, format string, args ...any)) invalid.Problems {
+func (o *Options) validateSource(ps *arguments.Problems) invalid.Problems {
 	if !o.kubernetes() {
 		if len(o.Endpoints) == 0 && o.EndpointsFile == "" {
-			bad("endpoints", "no model servers: list them here, in --endpoints-file, or in Kubernetes with --pool-name or "+
+			ps.Add("endpoints", "no model servers: list them here, in --endpoints-file, or in Kubernetes with --pool-name or "+
 				"--endpoint-selector")
 		}
 		if len(o.EndpointTargetPorts) > 0 {
-			bad("endpoint-target-ports", "%v: has no use without --endpoint-selector", o.EndpointTargetPorts)
+			ps.Add("endpoint-target-ports", "%v: has no use without --endpoint-selector", o.EndpointTargetPorts)
 		}
 		if o.Kubeconfig != "" && !o.metricsAuth() {
-			bad("kubeconfig", "%s: has no use without --pool-name, --endpoint-selector or --metrics-endpoint-auth", o.Kubeconfig)
+			ps.Add("kubeconfig", "%s: has no use without --pool-name, --endpoint-selector or --metrics-endpoint-auth", o.Kubeconfig)
 		}
 		if o.LeaderElection {
-			bad("ha-enable-leader-election", "true: has no use without --pool-name or --endpoint-selector")
+			ps.Add("ha-enable-leader-election", "true: has no use without --pool-name or --endpoint-selector")
 		}
 		if o.LeaderEndpointSlice != "" {
-			bad("leader-endpoint-slice", "%s: has no use without --pool-name or --endpoint-selector", o.LeaderEndpointSlice)
+			ps.Add("leader-endpoint-slice", "%s: has no use without --pool-name or --endpoint-selector", o.LeaderEndpointSlice)
 		}
 		return nil
 	}
 	if o.LeaderEndpointSlice != "" && !o.LeaderElection {
-		bad("leader-endpoint-slice", "%s: has no use without --ha-enable-leader-election", o.LeaderEndpointSlice)
+		ps.Add("leader-endpoint-slice", "%s: has no use without --ha-enable-leader-election", o.LeaderEndpointSlice)
 	}
 	given := "--pool-name"
 	if o.PoolName == "" {
 		given = "--endpoint-selector"
 	}
 	if len(o.Endpoints) > 0 {
-		bad("endpoints", "%s is given already; use one of the two", given)
+		ps.Add("endpoints", "%s is given already; use one of the two", given)
 	}
 	if o.EndpointsFile != "" {
-		bad("endpoints-file", "%s is given already; use one of the two", given)
+		ps.Add("endpoints-file", "%s is given already; use one of the two", given)
 	}
 	return invalid.Of(o.kube().Validate())
-}
-
-// validateEvents returns the problems of the KV events.
-func (o *Options) validateEvents() (problems invalid.Problems) {
-	problems.Under(invalid.At("KVEvents"), o.KVEvents.Validate())
-	return problems
-}
-
-// validateScrape returns the problems of the scraping.
-func (o *Options) validateScrape() (problems invalid.Problems) {
-	problems.Under(invalid.At("Scrape"), o.Scrape.Validate())
-	return problems
 }
 
 // metricsAuth reports whether readers of the metrics are authenticated.
