@@ -24,7 +24,7 @@ func TestEveryFieldHasItsKey(t *testing.T) {
 	}{
 		controllerPart: {reflect.TypeFor[flowcontrol.Config](), []string{"Queue.Levels", "Queue.Priorities", "Stock.Unbounded", "Stock.Follow"}},
 		streamsPart: {reflect.TypeFor[extproc.Config](), []string{
-			"OneFlow", "Quotas", "HashFlowKeys", "RoutesByModel", "RoutesByNeeds", "LongestWait", "ClearRouteCache", "OtherTargets[].Name", "OtherTargets[].Weight",
+			"OneFlow", "Quotas", "HashFlowKeys", "RoutesByModel", "RoutesByNeeds", "LongestWait", "OtherTargets[].Name", "OtherTargets[].Weight",
 		}},
 		schedulingPart: {reflect.TypeFor[scheduling.Config](), nil},
 		recordingPart:  {reflect.TypeFor[recording.Config](), nil},

@@ -22,7 +22,7 @@ func compile(cfg *Config) *compiled {
 	rules := request.NewRules(&cfg.Config)
 	return &compiled{
 		Config: *cfg, rules: rules, rejections: newRejections(cfg.Responses),
-		replies:   replies{rules: rules, clearRouteCache: cfg.ClearRouteCache},
+		replies:   replies{rules: rules},
 		sample:    decision.SampleOf(cfg.Sample),
 		readsBody: cfg.Usage == UsageBody || cfg.Usage == UsageAuto && cfg.Cost.inTokens(),
 	}

@@ -20,11 +20,6 @@ type Config struct {
 	LongestWait time.Duration
 	// Responses configures the replies about outcomes to clients and Envoy (responses).
 	Responses Responses
-	// ClearRouteCache makes Envoy choose the route again after Weir has changed request headers (clearRouteCache).
-	// Other endpoint pickers always do. The default is false: the chosen cluster's load balancer reads the destination,
-	// and the same reply removes control headers that routes may match on (x-gateway-model-name), so a second choice
-	// could only go wrong. It also costs Envoy a route match.
-	ClearRouteCache bool
 	// AssumeFullDuplex is set if streams without stated modes have FULL_DUPLEX_STREAMED both ways (assumeFullDuplex).
 	AssumeFullDuplex bool
 	// Cost is the unit of charges (cost).

@@ -51,7 +51,7 @@ func (st *mainStream) releaseHeaders() error {
 	if st.response.strip != nil { // its length changes
 		own.remove = []string{"content-length"}
 	}
-	err := st.wire.Send(own.addTo(emptyResponseHeaders, responsePhase, false))
+	err := st.wire.Send(own.addTo(emptyResponseHeaders, responsePhase))
 	st.response.released = time.Now()
 	return err
 }

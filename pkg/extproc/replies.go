@@ -86,28 +86,27 @@ func (o *ownPart) setContentLength(n int) {
 
 // reply returns the reply for k with a request's own part. Without an own part it returns the shared reply.
 func (c *replies) reply(k replyKey, own ownPart) *extprocv3.ProcessingResponse {
-	return own.addTo(c.shared(k), k.phase, c.clearRouteCache)
+	return own.addTo(c.shared(k), k.phase)
 }
 
 // addTo returns an encoded reply with the own part added, or the shared reply if there is nothing to add.
-func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, at phase, clearRouteCache bool) *extprocv3.ProcessingResponse {
+func (o *ownPart) addTo(shared *extprocv3.ProcessingResponse, at phase) *extprocv3.ProcessingResponse {
 	if !o.metadata.Empty() {
 		shared = codec.WithMetadata(shared, weirNamespace, &o.metadata)
 	}
-	if common := o.common(clearRouteCache); common != nil {
+	if common := o.common(); common != nil {
 		return codec.Merged(shared, at.reply(common))
 	}
 	return shared
 }
 
-// common returns the headers and the body, or nil if there are none. With clearRouteCache Envoy chooses the route again
-// whenever request headers change.
-func (o *ownPart) common(clearRouteCache bool) *extprocv3.CommonResponse {
+// common returns the headers and the body, or nil if there are none.
+func (o *ownPart) common() *extprocv3.CommonResponse {
 	headers := len(o.set) > 0 || len(o.remove) > 0
 	if !headers && o.body == nil {
 		return nil
 	}
-	r := &extprocv3.CommonResponse{ClearRouteCache: clearRouteCache && headers}
+	r := &extprocv3.CommonResponse{}
 	if headers {
 		r.HeaderMutation = &extprocv3.HeaderMutation{SetHeaders: o.set, RemoveHeaders: o.remove}
 	}
@@ -138,8 +137,7 @@ func (p phase) reply(common *extprocv3.CommonResponse) *extprocv3.ProcessingResp
 // replies makes the replies with a destination, and caches their shared parts: most requests of a pool get one of a
 // few.
 type replies struct {
-	rules           *request.Rules // name the headers to remove
-	clearRouteCache bool
+	rules *request.Rules // name the headers to remove
 
 	mu   sync.RWMutex
 	kept map[replyKey]*extprocv3.ProcessingResponse
@@ -166,10 +164,9 @@ func (c *replies) shared(k replyKey) *extprocv3.ProcessingResponse {
 	return r
 }
 
+// newReply makes a shared part. Unlike other endpoint pickers' it does not clear Envoy's route cache (ADR 0011).
 func (c *replies) newReply(k replyKey) *extprocv3.ProcessingResponse {
-	common := &extprocv3.CommonResponse{HeaderMutation: c.mutation(k)}
-	common.ClearRouteCache = c.clearRouteCache && common.HeaderMutation != nil
-	r := k.phase.reply(common)
+	r := k.phase.reply(&extprocv3.CommonResponse{HeaderMutation: c.mutation(k)})
 	if k.destination != "" {
 		r.DynamicMetadata = &structpb.Struct{Fields: map[string]*structpb.Value{
 			destinationNamespace: structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{

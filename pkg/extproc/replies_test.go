@@ -34,52 +34,49 @@ func replyParts() map[string]ownPart {
 
 // A request's own part is added to a copy. The shared reply stays unchanged and cached.
 func TestOwnPartOfAReply(t *testing.T) {
-	for mode, clear := range map[string]bool{"": false, " clear-route": true} {
-		for name, test := range map[string]struct {
-			k    replyKey
-			want map[string]string
-		}{
-			"headers": {
-				replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, override: true},
-				map[string]string{
-					"nothing":                 "headers " + dest + " -content-length" + mode + " " + meta + " override=NONE/NONE",
-					"a link":                  "headers " + dest + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
-					"a link and more":         "headers " + dest + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
-					"a trace context":         "headers " + dest + " +traceparent=" + traceparent + " -content-length" + mode + " " + meta + " override=NONE/NONE",
-					"a header to remove":      "headers " + dest + " -content-length -x-weir-x" + mode + " " + meta + " override=NONE/NONE",
-					"a rewritten body":        "headers " + dest + " -content-length" + mode + " body={} " + meta + " override=NONE/NONE",
-					"a trace context, a link": "headers " + dest + " +traceparent=" + traceparent + " -content-length" + mode + " " + meta + " linked override=NONE/NONE",
-				},
+	for name, test := range map[string]struct {
+		k    replyKey
+		want map[string]string
+	}{
+		"headers": {
+			replyKey{destination: "10.0.0.1:8000", remove: request.ContentLengthSlot, override: true},
+			map[string]string{
+				"nothing":                 "headers " + dest + " -content-length " + meta + " override=NONE/NONE",
+				"a link":                  "headers " + dest + " -content-length " + meta + " linked override=NONE/NONE",
+				"a link and more":         "headers " + dest + " -content-length " + meta + " linked override=NONE/NONE",
+				"a trace context":         "headers " + dest + " +traceparent=" + traceparent + " -content-length " + meta + " override=NONE/NONE",
+				"a header to remove":      "headers " + dest + " -content-length -x-weir-x " + meta + " override=NONE/NONE",
+				"a rewritten body":        "headers " + dest + " -content-length body={} " + meta + " override=NONE/NONE",
+				"a trace context, a link": "headers " + dest + " +traceparent=" + traceparent + " -content-length " + meta + " linked override=NONE/NONE",
 			},
-			"body": {
-				replyKey{phase: bodyPhase},
-				map[string]string{
-					"nothing":                 "body",
-					"a link":                  "body linked",
-					"a link and more":         "body linked",
-					"a trace context":         "body +traceparent=" + traceparent + mode,
-					"a header to remove":      "body -x-weir-x" + mode,
-					"a rewritten body":        "body body={}",
-					"a trace context, a link": "body +traceparent=" + traceparent + mode + " linked",
-				},
+		},
+		"body": {
+			replyKey{phase: bodyPhase},
+			map[string]string{
+				"nothing":                 "body",
+				"a link":                  "body linked",
+				"a link and more":         "body linked",
+				"a trace context":         "body +traceparent=" + traceparent,
+				"a header to remove":      "body -x-weir-x",
+				"a rewritten body":        "body body={}",
+				"a trace context, a link": "body +traceparent=" + traceparent + " linked",
 			},
-		} {
-			c := compile(new(DefaultConfig()))
-			c.replies.clearRouteCache = clear
-			shared := c.replies.shared(test.k)
-			before := proto.Clone(shared)
-			for own, part := range replyParts() {
-				got := c.replies.reply(test.k, part)
-				if text := render(decoded(got)); text != test.want[own] {
-					t.Errorf("%s, %s:\n got %s\nwant %s", name, own, text, test.want[own])
-				}
-				if (got == shared) != (own == "nothing") {
-					t.Errorf("%s, %s: shared %v", name, own, got == shared)
-				}
+		},
+	} {
+		c := compile(new(DefaultConfig()))
+		shared := c.replies.shared(test.k)
+		before := proto.Clone(shared)
+		for own, part := range replyParts() {
+			got := c.replies.reply(test.k, part)
+			if text := render(decoded(got)); text != test.want[own] {
+				t.Errorf("%s, %s:\n got %s\nwant %s", name, own, text, test.want[own])
 			}
-			if !proto.Equal(shared, before) || c.replies.shared(test.k) != shared {
-				t.Errorf("%s: the shared reply has changed to %v", name, shared)
+			if (got == shared) != (own == "nothing") {
+				t.Errorf("%s, %s: shared %v", name, own, got == shared)
 			}
+		}
+		if !proto.Equal(shared, before) || c.replies.shared(test.k) != shared {
+			t.Errorf("%s: the shared reply has changed to %v", name, shared)
 		}
 	}
 }
