@@ -20,8 +20,6 @@ type ClientConfig struct {
 	BaseURL string
 	// Anywhere allows any host, and HTTPS, for a host named by an operator.
 	Anywhere bool
-	// H2C selects HTTP/2 without TLS, with many requests on a connection; otherwise it is HTTP/1.1 with keep-alive.
-	H2C bool
 	// Dial replaces the network, for tests in memory; nil dials BaseURL.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -50,8 +48,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 		dial = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: -1}).DialContext
 	}
 	protocols := new(http.Protocols)
-	protocols.SetHTTP1(!config.H2C)
-	protocols.SetUnencryptedHTTP2(config.H2C)
+	protocols.SetHTTP1(true)
 	return &Client{base: base, transport: &http.Transport{
 		DialContext:         dial,
 		Protocols:           protocols,

@@ -121,7 +121,7 @@ func (s *session) request(ctx context.Context, index int, body []byte) *http.Req
 		maps.Copy(header, s.workload.Request.Headers(index))
 	}
 	request := http.Request{
-		Method: s.method, URL: s.address, Host: s.workload.Request.Host, Header: header,
+		Method: http.MethodPost, URL: s.address, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if len(body) > 0 {

@@ -94,7 +94,6 @@ type session struct {
 	// Immutable.
 	client   *Client
 	workload *Workload
-	method   string
 	address  *url.URL
 	header   http.Header
 
@@ -122,12 +121,8 @@ func newSession(client *Client, workload *Workload) (*session, error) {
 	if workload.Request.Stream {
 		header.Set("Accept", "text/event-stream")
 	}
-	method := workload.Request.Method
-	if method == "" {
-		method = http.MethodPost
-	}
 	return &session{
-		client: client, workload: workload, method: method, address: address, header: header,
+		client: client, workload: workload, address: address, header: header,
 		results: make([]Result, workload.Requests),
 	}, nil
 }

@@ -11,14 +11,10 @@ import (
 // MaxRequests is the largest number of requests of one workload; it bounds a run's memory.
 const MaxRequests = 1 << 22
 
-// Template describes a workload's requests.
+// Template describes a workload's requests, which are POSTs.
 type Template struct {
-	// Method is the HTTP method; empty means POST.
-	Method string
 	// Path is the path with its query, beginning with a slash.
 	Path string
-	// Host is the value of the Host header (:authority); empty means the client's address.
-	Host string
 	// Header is sent with every request and must not change during a run.
 	Header http.Header
 	// Headers returns the headers of request i besides Header. It may be nil, may return nil, and is called like Body.
