@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -13,7 +12,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/weir-epp/weir/internal/loadgen"
-	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/internal/shown"
 	"github.com/weir-epp/weir/internal/simulate"
 )
@@ -40,9 +38,9 @@ type loadOf struct {
 	// Errors counts the failed requests by status, reason and fault.
 	Errors map[string]int `json:"errors,omitempty"`
 	// Wait is the time to the headers of the answer, which a queue holds back, and TTFT the time to its first token.
-	Wait  loadTimes `json:"wait"`
-	TTFT  loadTimes `json:"ttft"`
-	Total loadTimes `json:"total"`
+	Wait  simulate.Times `json:"wait"`
+	TTFT  simulate.Times `json:"ttft"`
+	Total simulate.Times `json:"total"`
 	// PromptTokens, CachedTokens and OutputTokens are sums of the answers' usage.
 	PromptTokens int64 `json:"promptTokens"`
 	CachedTokens int64 `json:"cachedTokens"`
@@ -51,14 +49,6 @@ type loadOf struct {
 	WithoutUsage int `json:"withoutUsage"`
 
 	wait, ttft, total []time.Duration
-}
-
-type loadTimes struct {
-	Mean float64 `json:"mean"`
-	P50  float64 `json:"p50"`
-	P95  float64 `json:"p95"`
-	P99  float64 `json:"p99"`
-	Max  float64 `json:"max"`
 }
 
 // mostLoadFlows is the number of flows shown one by one in a report.
@@ -120,17 +110,13 @@ func (l *loadOf) add(r *loadgen.Result) {
 func (l *loadOf) end() {
 	for _, t := range []struct {
 		values []time.Duration
-		to     *loadTimes
+		to     *simulate.Times
 	}{{l.wait, &l.Wait}, {l.ttft, &l.TTFT}, {l.total, &l.Total}} {
 		d := loadgen.Distribute(t.values)
-		*t.to = loadTimes{d.Mean.Seconds(), d.P50.Seconds(), d.P95.Seconds(), d.P99.Seconds(), d.Max.Seconds()}
+		*t.to = simulate.Times{
+			Mean: d.Mean.Seconds(), P50: d.P50.Seconds(), P95: d.P95.Seconds(), P99: d.P99.Seconds(), Max: d.Max.Seconds(),
+		}
 	}
-}
-
-func (r *loadReport) writeJSON(w io.Writer) error {
-	out := json.NewEncoder(printable.Writer(w))
-	out.SetIndent("", " ")
-	return out.Encode(r)
 }
 
 // mostLoadRows is the number of flows shown in a table.

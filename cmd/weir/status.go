@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -133,7 +132,5 @@ func printStatusJSON(out io.Writer, answers []status.Answer) error {
 		}
 		all.Replicas = append(all.Replicas, one)
 	}
-	w := json.NewEncoder(printable.Writer(out))
-	w.SetIndent("", "  ")
-	return w.Encode(all)
+	return printable.WriteJSON(out, all)
 }

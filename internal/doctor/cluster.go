@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,8 +61,8 @@ type Slice struct {
 	Missing bool
 	// Service is the Service that the slice belongs to; empty: none.
 	Service string
-	// Pods are the pods named by its entries, and Addresses their addresses.
-	Pods, Addresses []string
+	// Pods are the pods named by its entries.
+	Pods []string
 	// Leader is the pod that holds the election's Lease; empty: none does. Lease is the Lease's name.
 	Leader, Lease string
 }
@@ -229,13 +228,8 @@ func certificates(c Cluster, report objectReporter) {
 			report(own.Where, err.Error(), "tls.crt and tls.key of one pair")
 			continue
 		}
-		leaf, err := x509.ParseCertificate(pair.Certificate[0])
-		if err != nil {
-			report(own.Where, err.Error(), "tls.crt")
-			continue
-		}
 		const stamp = time.RFC3339
-		from, to := leaf.NotBefore, leaf.NotAfter
+		from, to := pair.Leaf.NotBefore, pair.Leaf.NotAfter
 		switch {
 		case c.Now.After(to):
 			report(own.Where, "it ended at "+to.UTC().Format(stamp), "a certificate that is valid")

@@ -112,7 +112,7 @@ func (a *accounts) Collect(out chan<- prometheus.Metric) {
 	for of, share := range a.entitledShares() {
 		gauge(a.entitled, share, of.flow, of.tier)
 	}
-	for _, f := range a.controller.fairness() {
+	for _, f := range a.controller.Fairness() {
 		gauge(a.gap, f.Gap, f.Tier)
 		gauge(a.bound, f.Bound, f.Tier)
 	}

@@ -100,8 +100,8 @@ func (c *RequestQueueController) statistics(limit int) dispatch.Statistics {
 	return c.machine.Statistics(now, limit)
 }
 
-// fairness returns dispatch.Machine.Fairness.
-func (c *RequestQueueController) fairness() []dispatch.Fairness {
+// Fairness returns one element for each tier with discipline VTC or FairShare.
+func (c *RequestQueueController) Fairness() []dispatch.Fairness {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.machine.Fairness()

@@ -1,12 +1,14 @@
 package app
 
 import (
-	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"time"
 
 	"github.com/weir-epp/weir/internal/frontpage"
+	"github.com/weir-epp/weir/internal/printable"
+	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
 // debugPage is a path of the debug port, with a pattern of http.ServeMux.
@@ -32,7 +34,7 @@ func (a *App) debugPages() []debugPage {
 		get("/debug/status", "The document of this page as JSON, for weir status and weir top.", a.statusDocumentPage),
 		get("/statusz", "Configuration, bounds, tiers, names and endpoints as text.", a.statusTextPage),
 		get("/debug/flows", "Flows with waiting requests: since when, and for what.", a.flowsPage),
-		get("/debug/rejections", "The last 200 rejections: the limit, and the flows that hold most of it.", a.rejectionsPage),
+		get("/debug/rejections", fmt.Sprintf("The last %d rejections: the limit, and the flows that hold most of it.", flowcontrol.MostRejections), a.rejectionsPage),
 		get("/debug/statistics", "The queue by user and model, with fair shares.", a.statisticsPage),
 		tail,
 		recording,
@@ -82,13 +84,19 @@ func (a *App) configurationPage(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(page) // an error: the reader is gone
 }
 
+// rejectionsPage writes the last rejections as JSON, the newest first, each with its limit and the flows that hold most of it.
+func (a *App) rejectionsPage(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, a.pool.controller.Rejections())
+}
+
+// writeJSON writes a page of JSON.
+func writeJSON(w http.ResponseWriter, page any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = printable.WriteJSON(w, page) // an error: the reader is gone
+}
+
 // statusTextPage writes the status as text.
 func (a *App) statusTextPage(w http.ResponseWriter, _ *http.Request) {
-	var page bytes.Buffer
-	if err := a.statusPage(&page, time.Now()); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = page.WriteTo(w)
+	_ = a.statusPage(w, time.Now()) // an error: the reader is gone
 }

@@ -1,10 +1,8 @@
 package app
 
 import (
-	"encoding/json"
 	"net/http"
 
-	"github.com/weir-epp/weir/internal/printable"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
 )
 
@@ -30,10 +28,7 @@ func (a *App) flowsPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	state := a.pool.controller.State()
-	w.Header().Set("Content-Type", "application/json")
-	out := json.NewEncoder(printable.Writer(w))
-	out.SetIndent("", "  ")
-	_ = out.Encode(waitingFlows{ // an error: the reader is gone
+	writeJSON(w, waitingFlows{
 		Queued: state.Queued, Flows: state.Flows, Stock: state.Stock, Waiting: a.pool.controller.Flows(limit),
 	})
 }

@@ -172,11 +172,7 @@ func (m *loadMetrics) collectEngine(out chan<- prometheus.Metric, l *load, now t
 			out <- prometheus.MustNewConstMetric(m.answers, prometheus.CounterValue, float64(n), l.Address, classes[i])
 		}
 	}
-	open := 0.0
-	if l.engine.Busy || l.engine.Circuit != stock.CircuitClosed {
-		open = 1
-	}
-	gauge(m.circuit, open)
+	gauge(m.circuit, float64(one(l.engine.Busy || l.engine.Circuit != stock.CircuitClosed)))
 	gauge(m.service, l.engine.Service.Seconds())
 	gauge(m.oldest, l.oldest(now).Seconds())
 }

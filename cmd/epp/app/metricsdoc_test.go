@@ -83,14 +83,13 @@ func exportedMetrics(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range cluster.Collectors() {
+	replication := newReplicationMetrics(a.pool)
+	replication.elects()
+	for _, c := range slices.Concat(cluster.Collectors(), replication.collectors()) {
 		d.add(c)
 	}
 	d.add(newNameMetrics(&a.pool.naming))
 	d.add(newLoadMetrics(a.pool))
-	replication := newReplicationMetrics(a.pool)
-	replication.elects()
-	d.add(replication)
 	// A second stream server registers its metrics.
 	document := a.Config()
 	if _, err := extproc.NewServer(document.ExtprocConfig(), extproc.Dependencies{

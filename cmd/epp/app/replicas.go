@@ -86,7 +86,7 @@ func (p *Pool) replicate(o *Options, connection *rest.Config, log logr.Logger, s
 	}
 	p.cluster.Add("replicas", r.run)
 	p.replication = r
-	return register(p.registerer, r.metrics)
+	return register(p.registerer, r.metrics.collectors()...)
 }
 
 // elect makes the elector and the publication.
@@ -194,32 +194,17 @@ func (m *replicationMetrics) elects() {
 }
 
 func (m *replicationMetrics) leads(leads bool) {
-	value := 0.0
-	if leads {
-		value = 1
-	}
-	m.leader.Set(value)
+	m.leader.Set(float64(one(leads)))
 }
 
 // failed returns the counter of failures of one kind.
 func (m *replicationMetrics) failed(of string) func() { return m.failures.WithLabelValues(of).Inc }
 
-// Describe implements prometheus.Collector.
-func (m *replicationMetrics) Describe(out chan<- *prometheus.Desc) {
-	m.foreign.Describe(out)
-	m.tokens.Describe(out)
-	m.failures.Describe(out)
+// collectors returns all of them.
+func (m *replicationMetrics) collectors() []prometheus.Collector {
+	all := []prometheus.Collector{m.foreign, m.tokens, m.failures}
 	if m.leader != nil {
-		m.leader.Describe(out)
+		all = append(all, m.leader)
 	}
-}
-
-// Collect implements prometheus.Collector.
-func (m *replicationMetrics) Collect(out chan<- prometheus.Metric) {
-	m.foreign.Collect(out)
-	m.tokens.Collect(out)
-	m.failures.Collect(out)
-	if m.leader != nil {
-		m.leader.Collect(out)
-	}
+	return all
 }

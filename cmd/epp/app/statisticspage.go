@@ -1,11 +1,8 @@
 package app
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
-
-	"github.com/weir-epp/weir/internal/printable"
 )
 
 // statisticsPage writes the queue's statistics as JSON, in MindRouter's terms.
@@ -14,10 +11,7 @@ func (a *App) statisticsPage(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	out := json.NewEncoder(printable.Writer(w))
-	out.SetIndent("", "  ")
-	_ = out.Encode(a.pool.controller.Statistics(limit)) // an error: the reader is gone
+	writeJSON(w, a.pool.controller.Statistics(limit))
 }
 
 // flowsLimit returns the largest number of flows on a page. It answers a request with a wrong limit.

@@ -37,14 +37,6 @@ func lastUsage(last map[metering.Way]time.Time, now time.Time) string {
 	return "last " + strings.Join(ways, ", ")
 }
 
-// fairness shows a tier's gap and bound, which only vtc has.
-func fairness(d *config.Document, gap, bound float64) string {
-	if d.Flows.Discipline != config.DisciplineVTC {
-		return "-\t-"
-	}
-	return fmt.Sprintf("%.0f\t%.0f", gap, bound)
-}
-
 // inTokens shows the tokens at an endpoint, and their bound, if any.
 func inTokens(s *scheduling.Share) string {
 	if s.TokenBound == 0 {

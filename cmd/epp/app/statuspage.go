@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/internal/version"
@@ -56,9 +52,7 @@ func (a *App) statusPage(out io.Writer, now time.Time) error {
 	line("")
 	a.costLines(&d, now, line)
 	line("")
-	if err := a.tierTable(&d, line); err != nil {
-		return err
-	}
+	a.tierTable(&d, line)
 	if text := reservedNote(a.pool.controller.Tiers()); text != "" {
 		line("reserved\t%s", text)
 	}
@@ -89,36 +83,18 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// tierTable writes a row for each tier, from the metrics.
-func (a *App) tierTable(d *config.Document, line func(format string, args ...any)) error {
-	families, err := a.registry.Gather()
-	if err != nil {
-		return fmt.Errorf("app: status: %w", err)
-	}
-	columns := []string{
-		"weir_tier_queue_length", "weir_tier_inflight", "weir_displaced_total", "weir_starvation_promotions_total",
-		"weir_fairness_gap", "weir_fairness_bound",
-	}
-	values := map[string][6]float64{}
-	for _, f := range families {
-		for i, name := range columns {
-			if f.GetName() != name {
-				continue
-			}
-			for _, m := range f.GetMetric() {
-				tier := labelOf(m, "tier")
-				row := values[tier]
-				row[i] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
-				values[tier] = row
-			}
+// tierTable writes a row for each tier, the highest first.
+func (a *App) tierTable(d *config.Document, line func(format string, args ...any)) {
+	fair := map[string]string{}
+	if d.Flows.Discipline == config.DisciplineVTC {
+		for _, f := range a.pool.controller.Fairness() {
+			fair[f.Tier] = fmt.Sprintf("%.0f\t%.0f", f.Gap, f.Bound)
 		}
 	}
 	line("tier\tqueued\tin flight\tdisplaced\tpromoted\tgap\tbound")
-	for _, name := range tierNames(d, slices.Sorted(maps.Keys(values))) {
-		v := values[name]
-		line("%s\t%.0f\t%.0f\t%.0f\t%.0f\t%s", name, v[0], v[1], v[2], v[3], fairness(d, v[4], v[5]))
+	for _, t := range a.pool.controller.Tiers() {
+		line("%s\t%d\t%d\t%d\t%d\t%s", t.Name, t.Queued, t.InFlight, t.Displaced, t.Promotions, cmp.Or(fair[t.Name], "-\t-"))
 	}
-	return nil
 }
 
 // whyNot puts the missing conditions in brackets.
@@ -127,24 +103,4 @@ func whyNot(lacks string) string {
 		return ""
 	}
 	return " (" + lacks + ")"
-}
-
-func labelOf(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
-}
-
-// tierNames returns the configured tiers, highest first, then the removed ones that still drain.
-func tierNames(d *config.Document, known []string) []string {
-	names := d.TierNames()
-	for _, name := range known {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

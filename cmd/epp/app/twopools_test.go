@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-epp/weir/internal/config"
 	"github.com/weir-epp/weir/pkg/flowcontrol"
@@ -93,4 +94,14 @@ func gaugeIn(t *testing.T, registry *prometheus.Registry, name, pool string) flo
 	}
 	t.Fatalf("%s has no series of pool %s", name, pool)
 	return 0
+}
+
+// labelOf returns the value of a label, or "".
+func labelOf(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
 }
