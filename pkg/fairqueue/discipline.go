@@ -40,10 +40,7 @@ type discipline interface {
 	// for each class that has lost its last waiter, regardless of active.
 	end(l *level, s *share)
 
-	// describe passes every value of s that affects later decisions to number, or those of the level if s is nil.
-	// describeReceipt does the same for a receipt. AppendState calls both.
-	describe(l *level, s *share, number func(int64))
-	describeReceipt(l *level, p *receipt, number func(int64))
+	describer
 }
 
 // costsKnown implements the methods that a discipline does not need if it ignores requests in flight and lanes.

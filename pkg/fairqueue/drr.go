@@ -255,18 +255,3 @@ func (drr) trueUp(_ *level, s *share, _ *Request, to Cost, p *receipt) (moved bo
 }
 
 func (drr) freshen(*level, *share) (moved bool) { return false }
-
-func (d drr) describe(l *level, s *share, number func(int64)) {
-	if s == nil {
-		number(int64(d.begins(l)))
-		number(one(l.stays))
-		return
-	}
-	number(s.deficit)
-	number(s.credit)
-}
-
-func (drr) describeReceipt(_ *level, p *receipt, number func(int64)) {
-	number(int64(p.charged))
-	number(int64(p.start))
-}

@@ -216,32 +216,6 @@ func (d fairShare) freshen(l *level, s *share) (moved bool) {
 	return moved
 }
 
-func (d fairShare) describe(l *level, s *share, number func(int64)) {
-	d.vtc.describe(l, s, number)
-	switch f := l.fair; {
-	case s == nil && f != nil:
-		f.recent.describe(f.period(), number)
-		number(int64(f.phase()))
-	case s != nil:
-		for _, fl := range s.flow.lanes {
-			in := fl.ownBranch()
-			number(int64(in.strangers.later(in.virtual) - in.virtual))
-		}
-		if f != nil {
-			f.describe(s, number)
-		}
-	}
-}
-
-func (d fairShare) describeReceipt(l *level, p *receipt, number func(int64)) {
-	d.vtc.describeReceipt(l, p, number)
-	if l.fair != nil && p.weight != 0 {
-		period, cost := p.use()
-		number(int64(min(l.fair.period()-period, recentPeriods)))
-		number(int64(cost))
-	}
-}
-
 // enter notes that s is active.
 func (l *level) enter(s *share) {
 	if l.fair != nil {

@@ -20,7 +20,3 @@ func (oneFlow) charge(*level, *share, *Request, VirtualTime, *receipt) (moved bo
 func (oneFlow) refund(*level, *share, *Request, *receipt) (moved bool) { return false }
 
 func (oneFlow) freshen(*level, *share) (moved bool) { return false }
-
-func (oneFlow) describe(*level, *share, func(int64)) {}
-
-func (oneFlow) describeReceipt(*level, *receipt, func(int64)) {}

@@ -151,21 +151,3 @@ func mulDiv(a, b, c uint64) uint64 {
 	quo, _ := bits.Div64(hi, lo, c)
 	return min(quo, uint64(largestStep))
 }
-
-// describe passes the special state of s to number.
-func (f *fairLevel) describe(s *share, number func(int64)) {
-	if u := s.elsewhere; u != nil && u.mine != nil {
-		number(1)
-		u.mine.recentUse.describe(f.period(), number)
-	} else {
-		number(0)
-	}
-	if number(one(f.of == s)); f.of == s {
-		if s.standings() > reviewedLanes {
-			number(int64(f.at))
-		}
-		for _, fl := range s.flow.lanes {
-			number(int64(fl.ownBranch().raise))
-		}
-	}
-}

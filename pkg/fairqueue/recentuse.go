@@ -46,14 +46,6 @@ func (u *recentUse) at(now period) int64 {
 	return u.sum
 }
 
-// describe passes the charges in each period, the present one first, to number.
-func (u *recentUse) describe(now period, number func(int64)) {
-	u.roll(now)
-	for i := range period(recentPeriods) {
-		number(u.in[(now-i)%recentPeriods])
-	}
-}
-
 // userUse is a flow's recent use and its lag. A class lists its active flows' in the order in which they became active.
 // The fields read by every charge come first.
 type userUse struct {

@@ -1,10 +1,5 @@
 package fairqueue
 
-import (
-	"cmp"
-	"slices"
-)
-
 // standing is a flow's position in one lane: the counter or start that orders its requests there, for wfq and vtc. A
 // flow has one for each lane that it has used lately, because lanes advance at different speeds: a time far ahead in
 // one lane is past in another.
@@ -187,35 +182,4 @@ func (s *share) freshen(l *level) (moved bool) {
 		in.virtual = in.virtual.later(least)
 	}
 	return moved
-}
-
-// describe passes the standings to number, ordered by lane, with more's values for each, and the virtual times of the
-// lanes where the flow waits.
-func (s *share) describe(l *level, number func(int64), more func(*standing)) {
-	var all []*standing
-	s.each(func(st *standing) { all = append(all, st) })
-	slices.SortFunc(all, func(a, b *standing) int { return cmp.Compare(a.lane, b.lane) })
-	name := func(lane Lane) {
-		number(int64(len(lane)))
-		for _, c := range []byte(lane) {
-			number(int64(c))
-		}
-	}
-	number(int64(len(all)))
-	for _, st := range all {
-		name(st.lane)
-		number(int64(st.start - l.virtual))
-		number(int64(st.floor - l.virtual))
-		more(st)
-	}
-	for _, fl := range s.flow.lanes {
-		in := fl.ownBranch()
-		number(int64(in.virtual - l.virtual))
-		if s.flow.class.tier.queue.config.LocalityQuantum == 0 {
-			continue
-		}
-		if number(one(in.matched)); in.matched {
-			number(int64(in.front - l.virtual))
-		}
-	}
 }

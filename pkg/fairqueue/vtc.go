@@ -203,17 +203,3 @@ func (vtc) freshen(l *level, s *share) (moved bool) {
 	l.since = l.since.later(l.virtual - largestLag)
 	return s.freshen(l)
 }
-
-func (vtc) describe(l *level, s *share, number func(int64)) {
-	if s == nil {
-		number(int64(l.since - l.virtual))
-		return
-	}
-	number(one(s.flow.newcomer))
-	s.describe(l, number, func(*standing) {})
-}
-
-func (vtc) describeReceipt(_ *level, p *receipt, number func(int64)) {
-	number(int64(p.charged))
-	number(int64(p.weight))
-}

@@ -136,22 +136,5 @@ func (wfq) bypassed(*level, *share, *Request, *receipt) (moved bool) { return fa
 
 func (wfq) end(*level, *share) {}
 
-func (wfq) describe(l *level, s *share, number func(int64)) {
-	if s == nil {
-		return // virtual times are relative to the level's
-	}
-	number(one(s.flow.newcomer))
-	s.describe(l, number, func(st *standing) { number(int64(st.refunds)) })
-}
-
-func (wfq) describeReceipt(l *level, p *receipt, number func(int64)) {
-	number(int64(p.weight))
-	if p.weight == 0 {
-		return // it was not popped
-	}
-	number(int64(p.charged))
-	number(int64(p.start - l.virtual))
-}
-
 // weightAt returns the weight at the charge.
 func (p *receipt) weightAt() Weight { return max(p.weight, -p.weight) }
