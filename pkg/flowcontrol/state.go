@@ -72,11 +72,8 @@ func (c *RequestQueueController) EndedBy() (by [NumOutcomes]uint64) {
 	return by
 }
 
-// ClassState is the state of one class.
-type ClassState = dispatch.ClassState
-
 // Classes returns the state of every class.
-func (c *RequestQueueController) Classes() []ClassState {
+func (c *RequestQueueController) Classes() []dispatch.ClassState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.machine.Classes()
