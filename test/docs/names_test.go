@@ -120,6 +120,7 @@ var others = map[string]string{
 	"max-num-seqs":                         "vLLM",
 	"base-id":                              "Envoy",
 	"disable-hot-restart":                  "Envoy",
+	"retry-connrefused":                    "curl",
 	"retry":                                "curl",
 	"wait":                                 "Helm",
 	"for":                                  "kubectl",
