@@ -23,7 +23,7 @@ epp can be reached, and nothing is written, or wrong arguments.
 
 // runCollect is `weir collect`.
 func runCollect(args []string, stdout, stderr io.Writer) int {
-	set, o := flagSet("weir collect"), collect.Options{}
+	set, o := flagSet("weir collect"), collect.Options{Bounded: replayBounds.within}
 	set.StringSliceVar(&o.Addresses, "address", []string{"localhost:9004"}, "`addresses` of the debug ports of all replicas (--debug-port), by comma")
 	set.StringSliceVar(&o.Metrics, "metrics-address", []string{"localhost:9090"}, "`addresses` of their metrics ports, separated by commas; empty: none")
 	set.StringSliceVar(&o.Envoy, "envoy-address", []string{"localhost:9901"}, "`addresses` of the admin interfaces of Envoys, separated by commas; empty: none")

@@ -43,11 +43,25 @@ func (b bounds) replayed(name string, replay func(in io.Reader) error) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	debug.SetMaxStack(mostStack) // a deeper recursion ends the program
 	r := &pieces{in: in}
 	r.last.Store(math.MaxInt64)
+	return b.watched(r, func() error { return replay(r) })
+}
+
+// within calls replay, whose recording of size bytes is in memory: a single piece. If it exceeds the bounds, within returns
+// an error while replay still runs.
+func (b bounds) within(size int, replay func() error) error {
+	r := &pieces{}
+	r.read.Store(uint64(size))
+	r.last.Store(time.Now().UnixNano())
+	return b.watched(r, replay)
+}
+
+// watched calls replay, which reads r.
+func (b bounds) watched(r *pieces, replay func() error) error {
+	debug.SetMaxStack(mostStack) // a deeper recursion ends the program
 	ended := make(chan error, 1)
-	go func() { ended <- replay(r) }()
+	go func() { ended <- replay() }()
 	tick := time.NewTicker(memoryCheck)
 	defer tick.Stop()
 	for {

@@ -96,3 +96,13 @@ func TestOnlyRecordingsAreRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A recording in memory has a bound in time, too.
+func TestForgedRecordingInMemory(t *testing.T) {
+	end := make(chan struct{})
+	defer close(end)
+	err := bounds{10 * time.Millisecond, 1 << 40}.within(7, func() error { <-end; return nil })
+	if !errors.Is(err, errForged) || !strings.Contains(err.Error(), "no progress for 10ms after byte 7") {
+		t.Errorf("%v", err)
+	}
+}

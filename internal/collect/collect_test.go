@@ -120,6 +120,9 @@ func serve(t *testing.T, pages map[string]string) (address string) {
 // collected returns the files of the tar, and the tar itself.
 func collected(t *testing.T, o *Options) (files map[string]string, whole string) {
 	t.Helper()
+	if o.Bounded == nil {
+		o.Bounded = func(_ int, replay func() error) error { return replay() }
+	}
 	found, reached := Collect(t.Context(), o)
 	if !reached {
 		t.Fatal("not reached")
@@ -230,6 +233,11 @@ func TestCollectWhatIsThere(t *testing.T) {
 	address = serve(t, map[string]string{"/debug/status": pages(false)["/debug/status"], "/debug/recording": cut[:len(cut)-1]})
 	if files, whole := collected(t, &Options{Addresses: []string{address}}); !strings.Contains(files["manifest.json"], "left out, since hashes cannot replace") || strings.Contains(whole, planted) {
 		t.Errorf("a recording that cannot be read: %s", files["manifest.json"])
+	}
+	address = serve(t, map[string]string{"/debug/status": pages(false)["/debug/status"], "/debug/recording": recorded(t)})
+	forged := func(size int, _ func() error) error { return fmt.Errorf("%d bytes take too long", size) }
+	if files, _ := collected(t, &Options{Addresses: []string{address}, Bounded: forged}); !strings.Contains(files["manifest.json"], "bytes take too long") || files["replica-1/status.json"] == "" {
+		t.Errorf("a recording beyond the bounds: %s", files["manifest.json"])
 	}
 	if _, reached := Collect(t.Context(), &Options{Addresses: []string{gone}}); reached {
 		t.Error("a closed port was reached")

@@ -20,7 +20,8 @@ const redacted = "[redacted]"
 
 // hider replaces the names of flows and tenants.
 type hider struct {
-	names bool // it leaves them
+	names   bool // it leaves them
+	bounded func(size int, replay func() error) error
 }
 
 // notSecret are names not chosen by a tenant.
@@ -186,7 +187,11 @@ func (h *hider) recording(page []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
 	}
-	renamed, err := format.Rename(page, request.HashedFlowName)
+	var renamed []byte
+	err = h.bounded(len(page), func() (err error) {
+		renamed, err = format.Rename(page, request.HashedFlowName)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("left out, since hashes cannot replace the names of flows in it (use the weir of epp's build, or --flow-names): %w", err)
 	}

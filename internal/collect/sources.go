@@ -19,6 +19,9 @@ type Options struct {
 	Metrics, Envoy []string
 	// Names leaves the names of flows and tenants unchanged.
 	Names bool
+	// Bounded calls replay, which reads a recording of size bytes of any origin. It may return an error before replay has
+	// ended, if it takes too long or needs too much memory.
+	Bounded func(size int, replay func() error) error
 }
 
 // File is a file of the tar, or the reason why it is missing.
@@ -46,7 +49,7 @@ type source struct {
 
 // sources returns all pages in order.
 func (o *Options) sources() (all []source) {
-	names := &hider{names: o.Names}
+	names := &hider{names: o.Names, bounded: o.Bounded}
 	for i, address := range o.Addresses {
 		at := func(file, path string, query url.Values, hide func([]byte) ([]byte, error)) source {
 			return source{file: fmt.Sprintf("replica-%d/%s", i+1, file), address: address, path: path, query: query, hide: hide}

@@ -1,27 +1,17 @@
 package dispatch
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
-// timeAsked is an engine's Retry-After.
+// timeAsked is the state of an endpoint that has answered 429 with Retry-After.
 //
-// The engine, or a gateway before it, may limit single tenants, and then asks for time although it has room for others.
-// So the word of one tenant shuts its endpoint only while no other tenant has requests, and until another's next
-// arrival. Two tenants with the answer shut it for the whole time.
+// The engine, or a gateway before it, may limit single tenants, and then has room for others. So the answer to one tenant
+// shuts the endpoint only while no other tenant has requests, and until another's next arrival. Answers to two tenants shut
+// it for the whole time.
 type timeAsked struct {
-	busy   time.Time // until then it wants no request
-	alone  bool      // busy by the word of one tenant
-	tenant string    `graph:"key"` // the one that was told last
-	until  time.Time // the end of the time that it was told
-}
-
-// soleWord has the endpoints that are shut by the word of one tenant alone. There is at most one such tenant: another's
-// arrival reopens them.
-type soleWord struct {
-	tenant    string     `graph:"key"`
-	endpoints []Endpoint // those whose timeAsked.alone is true, and perhaps some whose time is over
+	busy   time.Time // end of the time without requests
+	tenant string    `graph:"key"` // tenant of the last such answer
+	until  time.Time // end of the time in that answer
+	sole   int       // 1 + the index in Machine.sole while one tenant's answers shut the endpoint; else 0
 }
 
 // askedFor notes a 429 with Retry-After to a tenant.
@@ -29,12 +19,16 @@ func (m *Machine) askedFor(f *failing, t *tenant, wait time.Duration) {
 	until := m.now.Add(min(wait, mostRetryAfter))
 	others := f.asked.tenant != t.key && m.now.Before(f.asked.until)
 	f.asked.tenant, f.asked.until = t.key, until
-	if !others && !m.isAlone(t) || !m.mayShut(f.endpoint) {
+	switch {
+	case !m.mayShut(f.endpoint):
 		return
-	}
-	f.asked.alone = !others && (f.asked.alone || !m.now.Before(f.asked.busy))
-	if f.asked.alone && !slices.Contains(m.sole.endpoints, f.endpoint) {
-		m.sole.tenant, m.sole.endpoints = t.key, append(m.sole.endpoints, f.endpoint)
+	case others:
+		m.dropSole(f)
+	case !m.isAlone(t) || f.asked.sole == 0 && m.now.Before(f.asked.busy): // two tenants have shut it, one does not extend that
+		return
+	case f.asked.sole == 0:
+		m.sole = append(m.sole, f)
+		f.asked.sole = len(m.sole)
 	}
 	if until.After(f.asked.busy) {
 		f.asked.busy = until
@@ -46,18 +40,30 @@ func (m *Machine) isAlone(t *tenant) bool {
 	return t.waiting == m.queue.Len() && t.inflight == m.ledger.Stock()
 }
 
-// arrivesBeside reopens the endpoints that are shut by the word of one tenant alone, if w is another's.
-func (m *Machine) arrivesBeside(w *Waiter) {
-	if len(m.sole.endpoints) == 0 || m.sole.tenant == w.queued.Flow {
+// dropSole removes an endpoint from Machine.sole, if it is there.
+func (m *Machine) dropSole(f *failing) {
+	if f.asked.sole == 0 {
 		return
 	}
-	for _, e := range m.sole.endpoints {
-		if f := m.failing[e]; f != nil && f.asked.alone {
-			f.asked.busy, f.asked.alone = time.Time{}, false
-			m.remind(f)
-			m.withhold(f)
-		}
+	n := len(m.sole) - 1
+	last := m.sole[n]
+	m.sole[f.asked.sole-1], last.asked.sole = last, f.asked.sole
+	m.sole[n], f.asked.sole = nil, 0
+	m.sole = m.sole[:n]
+}
+
+// arrivesBeside reopens the endpoints that one tenant's answers have shut, if w is another's. All have the same tenant, since
+// each was alone when it got its answer.
+func (m *Machine) arrivesBeside(w *Waiter) {
+	if len(m.sole) == 0 || m.sole[0].asked.tenant == w.queued.Flow {
+		return
 	}
-	m.sole = soleWord{}
+	for len(m.sole) > 0 {
+		f := m.sole[len(m.sole)-1]
+		m.dropSole(f)
+		f.asked.busy = time.Time{}
+		m.remind(f)
+		m.withhold(f)
+	}
 	m.tidy()
 }

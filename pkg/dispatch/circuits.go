@@ -354,6 +354,7 @@ func (m *Machine) relentIn(n *laneNote, w *Waiter) {
 // unshut reopens an endpoint.
 func (m *Machine) unshut(f *failing) {
 	f.circuit.Close()
+	m.dropSole(f)
 	f.asked = timeAsked{}
 	m.remind(f)
 	m.withhold(f)
@@ -406,7 +407,8 @@ func (m *Machine) mend() {
 		f := m.mends.Min()
 		f.circuit.Advance(m.now)
 		if !m.now.Before(f.asked.busy) {
-			f.asked.busy, f.asked.alone = time.Time{}, false
+			f.asked.busy = time.Time{}
+			m.dropSole(f)
 		}
 		m.letGo(f, false)
 		m.remind(f)
@@ -429,6 +431,7 @@ func (m *Machine) forgetFailing() {
 				m.mends.Remove(f)
 			}
 			f.forgetLeases()
+			m.dropSole(f)
 			delete(m.failing, f.endpoint)
 		case f.failed(m.now):
 			failed = append(failed, f)
@@ -466,6 +469,6 @@ func (m *Machine) refail() {
 			m.unshut(f)
 			m.withhold(f)
 		}
-		m.failing, m.mends, m.sole = nil, heap.Heap[*failing]{}, soleWord{}
+		m.failing, m.mends, m.sole = nil, heap.Heap[*failing]{}, nil
 	}
 }

@@ -181,7 +181,7 @@ func (w *world) appendEngines(b []byte) []byte {
 		if f == nil {
 			continue
 		}
-		b = fmt.Append(b, e, f.circuit, f.service, f.withheld, max(0, f.asked.busy.Sub(w.clock)), f.asked.alone, f.asked.tenant, max(0, f.asked.until.Sub(w.clock)))
+		b = fmt.Append(b, e, f.circuit, f.service, f.withheld, max(0, f.asked.busy.Sub(w.clock)), f.asked.sole > 0, f.asked.tenant, max(0, f.asked.until.Sub(w.clock)))
 		for _, h := range f.held {
 			b = fmt.Append(b, h.tenant.key, max(0, h.until.Sub(w.clock)))
 		}

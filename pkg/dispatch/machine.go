@@ -38,7 +38,7 @@ type Machine struct {
 	failing map[Endpoint]*failing // the endpoints that have had a request; nil without circuits
 	mends   heap.Heap[*failing]   // those of them with a due time
 	shut    EndpointSet           // the endpoints that get no request
-	sole    soleWord              // those of them that only one tenant was told to leave alone
+	sole    []*failing            // those of them that 429 with Retry-After to a single tenant has shut
 	born    time.Time             // of the first request with circuits
 
 	now      time.Time // of the current event

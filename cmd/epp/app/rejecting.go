@@ -120,9 +120,20 @@ func (r *recent) many(n uint64) bool {
 	return n >= rejectingLeast && float64(n) > rejectingShare*float64(r.all)
 }
 
-// tooOften reports whether the rejections are a reason against the health.
-func (r *recent) tooOften() bool {
-	return r.many(r.noEndpoint) || r.many(r.n) && 2*len(r.flows) > r.active
+// ofMostFlows reports whether too many requests were rejected, of more than half of the flows.
+func (r *recent) ofMostFlows() bool { return r.many(r.n) && 2*len(r.flows) > r.active }
+
+// rejecting returns the text of the reason against the health; "" without one.
+func (r *recent) rejecting() string {
+	switch {
+	case r.ofMostFlows():
+		return fmt.Sprintf("%.0f%% of the requests of the last %v were rejected, most of them with %s (%.0f%%)",
+			r.share(r.n), r.window, r.main, r.share(r.most))
+	case r.many(r.noEndpoint):
+		return fmt.Sprintf("%.0f%% of the requests of the last %v were rejected with %s",
+			r.share(r.noEndpoint), r.window, flowcontrol.OutcomeNoEndpoint)
+	}
+	return ""
 }
 
 // share returns a number of the requests in percent.

@@ -44,23 +44,23 @@ func TestRejecting(t *testing.T) {
 		now.at = begun.Add(after)
 		return e.until(now)
 	}
-	if r := at(0); r.tooOften() {
+	if r := at(0); r.rejecting() != "" {
 		t.Error("too often before the start")
 	}
 	e.keep(now)
 	end(flowcontrol.OutcomeDispatched, 95)
 	end(flowcontrol.OutcomeTTLExpired, 3)
 	end(flowcontrol.OutcomeShed, 2)
-	if r := at(time.Second); r.tooOften() || r.n != 5 || r.all != 100 || r.window != time.Second {
+	if r := at(time.Second); r.rejecting() != "" || r.n != 5 || r.all != 100 || r.window != time.Second {
 		t.Errorf("a twentieth: %+v", r)
 	}
 	end(flowcontrol.OutcomeShed, 2)
 	end(flowcontrol.OutcomeClientCancelled, 2) // the client's own
-	if r := at(2 * time.Second); !r.tooOften() || r.n != 7 || r.all != 104 || r.main != flowcontrol.OutcomeShed || r.most != 4 {
+	if r := at(2 * time.Second); r.rejecting() == "" || r.n != 7 || r.all != 104 || r.main != flowcontrol.OutcomeShed || r.most != 4 {
 		t.Errorf("more: %+v", r)
 	}
 	for after := endingsStep; after <= endingsWindow+endingsStep; after += endingsStep {
-		if r := at(after); r.tooOften() != (after <= endingsWindow) {
+		if r := at(after); (r.rejecting() != "") != (after <= endingsWindow) {
 			t.Errorf("after %v: %+v", after, r)
 		}
 		e.keep(now)
@@ -69,11 +69,11 @@ func TestRejecting(t *testing.T) {
 		}
 	}
 	end(flowcontrol.OutcomeNoEndpoint, rejectingLeast-1)
-	if r := at(endingsWindow + endingsStep + 1); r.tooOften() {
+	if r := at(endingsWindow + endingsStep + 1); r.rejecting() != "" {
 		t.Errorf("two requests: %+v", r)
 	}
 	end(flowcontrol.OutcomeNoEndpoint, 1)
-	if r := at(endingsWindow + endingsStep + 2); !r.tooOften() || r.share(r.n) != 100 {
+	if r := at(endingsWindow + endingsStep + 2); r.rejecting() == "" || r.share(r.n) != 100 {
 		t.Errorf("three of three: %+v", r)
 	}
 }
@@ -106,12 +106,29 @@ func TestRejectingFewFlows(t *testing.T) {
 		}
 		now.ended("", flowcontrol.OutcomeBadRequest, 3) // of no known flow
 		r := e.until(now)
-		if r.tooOften() != test.want || r.active != test.flows || len(r.flows) != test.rejected || !r.many(r.n) {
+		if (r.rejecting() != "") != test.want || r.active != test.flows || len(r.flows) != test.rejected || !r.many(r.n) {
 			t.Errorf("%d of %d flows with %v: %+v", test.rejected, test.flows, test.outcome, r)
 		}
 		if most := (status.Holder{Flow: fmt.Sprint("flow-", test.rejected-1), Held: int64(10 * test.rejected)}); r.flows[0] != most {
 			t.Errorf("the first one is %+v, want %+v", r.flows[0], most)
 		}
+	}
+}
+
+// The reason names requests without an endpoint if only these are too many, beside one flow's many rejections.
+func TestRejectingWithoutEndpoint(t *testing.T) {
+	var e endings
+	var now outcomes
+	now.at = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	e.keep(now)
+	for i := range 10 {
+		now.ended(fmt.Sprint("flow-", i), flowcontrol.OutcomeDispatched, 6)
+	}
+	now.ended("flow-0", flowcontrol.OutcomeNoEndpoint, 8)
+	now.ended("flow-1", flowcontrol.OutcomeFlowFull, 32)
+	now.at = now.at.Add(time.Minute)
+	if got, want := e.until(now).rejecting(), "8% of the requests of the last 1m0s were rejected with no-endpoint"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -215,20 +232,20 @@ func TestStatusOfAnEngineThatRefuses(t *testing.T) {
 	for range refusingLeast - 1 {
 		answered("404")
 	}
-	if d := r.document(""); !d.Healthy || d.Engines[0].Failures != 0 {
-		t.Errorf("few: %+v", d.Reasons)
+	if d := r.document(""); len(d.Notes) > 0 || d.Engines[0].Failures != 0 {
+		t.Errorf("few: %+v", d.Notes)
 	}
 	time.Sleep(ratesLeast)
 	answered("403")
 	d := r.document("")
-	if len(d.Reasons) != 1 || d.Reasons[0].ID != "engines-refuse" || !strings.HasSuffix(d.Reasons[0].Text, "4xx at 1 of 1 engines: 192.0.2.1:8000 (10)") {
-		t.Errorf("%+v", d.Reasons)
+	if !d.Healthy || len(d.Notes) != 1 || d.Notes[0].ID != "engines-refuse" || !strings.HasSuffix(d.Notes[0].Text, "4xx at 192.0.2.1:8000 (10)") {
+		t.Errorf("%+v, %+v", d.Reasons, d.Notes)
 	}
 	if e := d.Engines[0]; e.Refused <= 0 || e.Refused != e.Answers || e.State() != "ready" {
 		t.Errorf("%+v", e)
 	}
 	answered("200")
-	if d := r.document(""); !d.Healthy {
-		t.Errorf("after an answer: %+v", d.Reasons)
+	if d := r.document(""); len(d.Notes) > 0 {
+		t.Errorf("after an answer: %+v", d.Notes)
 	}
 }

@@ -40,9 +40,8 @@ func (a *App) reasons(d *status.Document, r *recent, now time.Time) (reasons []s
 	add(len(open) > 0, "circuits-open", "%d of %d engines fail, or Envoy does not reach them, and get no requests but single trials: %s",
 		len(open), p.Engines, few(open))
 	add(p.QueueCapacity > 0 && p.Waiting >= p.QueueCapacity, "queue-full", "the queue is full: %d of %d wait", p.Waiting, p.QueueCapacity)
-	add(len(r.refusing) > 0, "engines-refuse", "all answers of the last %v were 4xx at %d of %d engines: %s", r.window, len(r.refusing), p.Engines, few(r.refusing))
-	add(r.tooOften(), "rejecting", "%.0f%% of the requests of the last %v were rejected, most of them with %s (%.0f%%)",
-		r.share(r.n), r.window, r.main, r.share(r.most))
+	rejecting := r.rejecting()
+	add(rejecting != "", "rejecting", "%s", rejecting)
 	if problem := a.configuration.problem(); problem != "" {
 		add(true, "configuration-invalid", "the newest configuration is invalid and not in use: %s", problem)
 	}
@@ -67,10 +66,15 @@ func (a *App) reasons(d *status.Document, r *recent, now time.Time) (reasons []s
 
 // notes returns facts that an operator may look for, and that say nothing against the health.
 func (a *App) notes(r *recent) (notes []status.Note) {
-	if r.many(r.n) && !r.tooOften() {
+	if r.many(r.n-r.noEndpoint) && !r.ofMostFlows() {
 		notes = append(notes, status.Note{
-			ID: "flows-rejected", Text: fmt.Sprintf("%.0f%% of the requests of the last %v were rejected, all of %d of %s", r.share(r.n), r.window,
+			ID: "flows-rejected", Text: fmt.Sprintf("%.0f%% of the requests of the last %v were rejected, all of %d of %s", r.share(r.n-r.noEndpoint), r.window,
 				len(r.flows), counted(r.active, "flow")), Flows: r.flows[:min(len(r.flows), reasonNames)],
+		})
+	}
+	if len(r.refusing) > 0 {
+		notes = append(notes, status.Note{
+			ID: "engines-refuse", Text: fmt.Sprintf("all answers of the last %v were 4xx at %s", r.window, few(r.refusing)),
 		})
 	}
 	if text := reservedNote(a.pool.controller.Tiers()); text != "" {
