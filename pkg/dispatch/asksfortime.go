@@ -4,9 +4,9 @@ import "time"
 
 // timeAsked is the state of an endpoint that has answered 429 with Retry-After.
 //
-// The engine, or a gateway before it, may limit single tenants, and then has room for others. So the answer to one tenant
-// shuts the endpoint only while no other tenant has requests, and until another's next arrival. Answers to two tenants shut
-// it for the whole time.
+// The engine, or a gateway before it, may limit single tenants, and then has room for others. So the answer to one
+// tenant shuts the endpoint only while no other tenant has requests, and until another's next arrival. Answers to two
+// tenants shut it for the whole time.
 type timeAsked struct {
 	busy   time.Time // end of the time without requests
 	tenant string    `graph:"key"` // tenant of the last such answer
@@ -24,7 +24,9 @@ func (m *Machine) askedFor(f *failing, t *tenant, wait time.Duration) {
 		return
 	case others:
 		m.dropSole(f)
-	case !m.isAlone(t) || f.asked.sole == 0 && m.now.Before(f.asked.busy): // two tenants have shut it, one does not extend that
+	case !m.isAlone(t):
+		return
+	case f.asked.sole == 0 && m.now.Before(f.asked.busy): // two tenants have shut it: one does not extend that
 		return
 	case f.asked.sole == 0:
 		m.sole = append(m.sole, f)
@@ -52,8 +54,8 @@ func (m *Machine) dropSole(f *failing) {
 	m.sole = m.sole[:n]
 }
 
-// arrivesBeside reopens the endpoints that one tenant's answers have shut, if w is another's. All have the same tenant, since
-// each was alone when it got its answer.
+// arrivesBeside reopens the endpoints that one tenant's answers have shut, if w is another's. All have the same tenant,
+// which had no other beside it at each answer.
 func (m *Machine) arrivesBeside(w *Waiter) {
 	if len(m.sole) == 0 || m.sole[0].asked.tenant == w.queued.Flow {
 		return

@@ -201,7 +201,7 @@ type FlowCounts struct {
 	Waiting, InFlight int64 // now
 	// Requests is the number of ended requests, Rejections the number of them that were not served.
 	Requests, Rejections uint64
-	// NoRoom is the number of rejections for want of room, and of those with the outcome "other".
+	// NoRoom is the number of rejections for want of room or of an endpoint, and of those with the outcome "other".
 	NoRoom uint64
 	// Served is the cost of its dispatched requests, by tier.
 	Served map[string]uint64

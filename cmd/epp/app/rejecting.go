@@ -38,7 +38,7 @@ type outcomes struct {
 	engines map[string]answers
 }
 
-// ofFlow are a flow's ended requests, and those rejected for want of room.
+// ofFlow are a flow's ended requests, and those rejected for want of room or of an endpoint (flowcontrol.NoRoom).
 type ofFlow struct{ all, noRoom uint64 }
 
 // endings keeps outcomes. It is safe for concurrent use.
@@ -76,7 +76,7 @@ func (e *endings) until(now outcomes) *recent {
 	return r
 }
 
-// recent are the requests that have ended in a window, and those rejected for want of room, with the most frequent outcome.
+// recent are the requests that have ended in a window, and those rejected as in ofFlow, with the most frequent outcome.
 type recent struct {
 	window                   time.Duration
 	all, n, most, noEndpoint uint64
